@@ -135,7 +135,7 @@ def own_page(weights: torch.Tensor, names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A maker of pages, the package that it needs, and the element that is there once its picture is drawn."""
+    """A maker of pages, the package that it needs, and the expression that is true once its picture is drawn."""
 
     name: str
     package: str

@@ -218,7 +218,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def address_of(file: Path) -> str:
-    """Return where a browser that has just been started can be reached."""
+    """Return the address of a browser that has just been started."""
     for _ in range(600):
         lines = file.read_text(encoding="ascii").split("\n") if file.exists() else []
         if len(lines) >= 2:

@@ -92,7 +92,7 @@ async def kill_under(proxy: str, victim: Served, n: int) -> None:
 
 
 def shown(session: Session) -> set[bytes]:
-    """The words on a page when the script has run, but for what tells the session from others."""
+    """Return the elements on a page when the script has run, but for those that tell the session from others."""
     changes = map(Delta.FromString, session.screen)
     elements = (change.new_element for change in changes if change.WhichOneof("type") == "new_element")
     return {

@@ -1,4 +1,4 @@
-"""The time it takes to measure the influence of every token on every output, and how much memory.
+"""The time and the memory that it takes to measure the influence of every token on every output.
 
     python benchmarks/influence.py              texts of 16, 32, 64 and 128 tokens
     python benchmarks/influence.py 64 256       texts of these lengths

@@ -135,7 +135,7 @@ class Session:
 
 
 def parameter_of(dial: dict[str, Any]) -> str:
-    """The parameter of an address that says where a dial stands."""
+    """Return the parameter of an address that says where a dial stands."""
     if "offered" in dial:
         return f"{dial['name']}={','.join(dial['value']) or 'none'}"
     named = f"{dial['name']}={dial['value']}"
@@ -147,19 +147,19 @@ def fetch(address: str) -> None:
 
 
 async def sessions(address: str, n: int, seconds: float) -> list[float]:
-    """Measure the time of each change of the seed."""
+    """Return the seconds that each change of the seed took."""
     return await together(address, n, seconds, lambda session, until: session.change(until))
 
 
 async def pupils(address: str, n: int, seconds: float) -> list[float]:
-    """Measure the time of each change of heads, masks and text."""
+    """Return the seconds that each change of heads, masks and text took."""
     return await together(address, n, seconds, lambda session, until: session.learn(address, until))
 
 
 async def together(
     address: str, n: int, seconds: float, act: Callable[[Session, float], Awaitable[list[float]]]
 ) -> list[float]:
-    """Measure the time of each act of so many sessions."""
+    """Return the seconds that each act of so many sessions took."""
     gate = asyncio.Semaphore(OPEN_AT_ONCE)
     url = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
 
@@ -193,7 +193,7 @@ async def visits(address: str, n: int) -> None:
 
 
 async def readers(address: str, n: int, seconds: float) -> list[float]:
-    """Measure the time of each request for the weights of another seed."""
+    """Return the seconds that each request for the weights of another seed took."""
     until = time.perf_counter() + seconds
     link = {name: text for name, text in LINK.items() if name != "view"}
 

@@ -74,7 +74,7 @@ TURNED = {
     "Heads": lambda number: MOVE_DIAL % ("Heads", 1 + 7 * number % 16),
     "Masks": lambda number: PRESS_MASK % number,
 }
-"""The dials that are turned in a picture, and the act of each time."""
+"""The controls that are changed in a picture, and the act of each time."""
 
 N_MOVES, MOVE = 240, 0.016
 CELLS_A_MOVE = 2.5
@@ -166,7 +166,7 @@ CHOICES = {
     "a token under the pointer": (POINTED, "inside('.chip')[number % 5]"),
     "a token chosen": (PRESSED, "inside('.chip')[number % 5]"),
 }
-"""The pointer's act, and its target: on another one each time, or on another place of it."""
+"""The acts of the pointer, each with its events and its target: another one each time, or another place of it."""
 TOLD = 0.6
 """Seconds after which the server has heard of a choice, and the page has its answer."""
 MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.includes('More'))"
@@ -243,7 +243,7 @@ def stroke(browser: Browser, address: str, case: Case) -> tuple[list[float], lis
 
 
 def new_cells(n_tokens: int) -> Iterator[tuple[int, int]]:
-    """The cells that the hand moves to: back and forth along the rows, each of which keeps its last key."""
+    """Yield the hand's cell after each move: back and forth along the rows, each of which keeps its last key."""
     n_columns = n_tokens - 1
     step = min(CELLS_A_MOVE, n_tokens * n_columns / N_MOVES)
     for number in range(N_MOVES):
@@ -273,7 +273,7 @@ def report_choices(browser: Browser, address: str, case: Case) -> None:
 
 
 def choose(page: Page, kinds: Sequence[str], target: str, number: int) -> dict[str, float]:
-    """Time one event on a target."""
+    """Send one event to a target, and return what is noted of it."""
     left, top, width, height = page.evaluate(
         f"((number) => {{ const one = {target}; one.scrollIntoView({{block: 'nearest'}});"
         f" const box = one.getBoundingClientRect(); return [box.x, box.y, box.width, box.height] }})({number})"

@@ -1,4 +1,4 @@
-"""The accuracy that each task reaches, and the time it takes.
+"""A measurement of how well and how fast the tasks are learned.
 
     python benchmarks/training.py                          every task, seeds 0 to 4
     python benchmarks/training.py reverse copy --seeds 0 1

@@ -26,7 +26,7 @@ def _same(context: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """The arguments that an attention was called with, for B sequences and H heads.
+    """The arguments and the output of one call of an attention, for B sequences and H heads.
 
     Attributes:
         kind: the function.
@@ -101,7 +101,7 @@ class Call:
         return self.modified(whole)[rows, heads]
 
     def read(self, read: Callable[[Tensor | None], ReadMask] = read_mask) -> ReadMask:
-        """Read what its mask does, and the flag with it.
+        """Return the effect of its mask on the scores, and of the flag with it.
 
         Args:
             read: reads the mask that was passed.
@@ -112,7 +112,7 @@ class Call:
         return found if self.modified is None else both(found, self._read_modified(self.modified))
 
     def _read_modified(self, modified: Callable[[Tensor], Tensor]) -> ReadMask:
-        """Read a change of the scores that only adds numbers to them."""
+        """Read a change of the scores as a mask, where it only adds numbers to them."""
         zeros = torch.zeros(self.shape, device=self.query.device)
         added, beside_one = modified(zeros), modified(zeros + 1)
         adds = torch.isclose(beside_one - added, zeros + 1) | (added == -math.inf)

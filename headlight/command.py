@@ -14,7 +14,7 @@ _APP = next(path for path in (_FOLDER / "app" / "app.py", _FOLDER.parent / "app.
 
 
 def arguments(given: Sequence[str]) -> list[str]:
-    """Return Streamlit's arguments for those of the command.
+    """Return Streamlit's arguments for those that the command was called with.
 
     Raises:
         SystemExit: a recording that is named is not there, or the app's packages are not installed.

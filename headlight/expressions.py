@@ -62,7 +62,7 @@ def _functions() -> dict[str, Callable[..., Any]]:
 
 
 _FACTORIES = ("arange", "zeros", "ones", "full", "tensor", "eye", "scalar_tensor")
-"""The functions that make a tensor out of plain numbers: the tensor is written in its place."""
+"""The functions that make a tensor out of plain numbers: the tensor is written in place of the call."""
 
 _DTYPES = {
     str(dtype): dtype

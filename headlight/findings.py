@@ -1,4 +1,4 @@
-"""The faults of an attention: the lint's findings on its mask, and what its call itself shows."""
+"""The findings on an attention: those of the lint on its mask, and those that its call itself shows."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
 
 
 class _Different:
-    """Tensors that tell which of them are the same.
+    """The distinct values among some tensors.
 
     Attributes:
         values: each different one.
@@ -194,7 +194,7 @@ def _facts(tokens: Tokens) -> Tensor:
 
 
 def _tokens(attention: Attention, padding: Padding, item: int, batch: int, heads_first: bool) -> Tokens:
-    """Return the queries and keys of one sequence that are padding, where the sizes fit."""
+    """Return the tokens of one sequence, with the padding among its queries and keys where the sizes fit."""
     _, _, n_queries, n_keys = attention.shape
     n_keys -= attention.sinks
     crosses = is_cross(attention)
@@ -329,7 +329,7 @@ def _worded(attention: Attention, masks: Sequence[_Mask]) -> tuple[tuple[str, De
 
 
 def _bare(mask: _Mask) -> Intent | None:
-    """Describe the mask, padding aside."""
+    """Return the intention that the mask follows, padding aside."""
     intent = mask.description.intent
     return None if intent is None else replace(intent, padding=False)
 
@@ -467,7 +467,7 @@ def _turned_is_right(case: MaskCase) -> bool:
 
 @dataclass(frozen=True)
 class Said:
-    """The name of a remark, its severity, its reason, and its remedy."""
+    """The title of a remark, its severity, the reason, and the remedy."""
 
     title: str
     severity: Severity
@@ -583,7 +583,7 @@ def _remark(attention: Attention, name: str) -> Finding:
 
 
 def _of_the_call(attention: Attention) -> Iterator[Finding]:
-    """Return the findings that the call itself shows, whatever its mask is."""
+    """Yield the findings that the call itself shows, whatever its mask is."""
     cells = torch.ones(attention.shape[2:], dtype=torch.bool)
     yield from (_remark(attention, remark) for remark in attention.remarks)
     if attention.weights is not None and bool(attention.weights.isnan().any()):

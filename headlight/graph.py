@@ -76,7 +76,7 @@ class Graph:
         return tuple(sorted(set(paths), key=self._places.__getitem__))
 
     def is_closed(self, paths: Sequence[str]) -> bool:
-        """True if nothing but the last of some stages is read by others."""
+        """True if only the last of some stages is read by others."""
         return all(self._readers[path] <= set(paths) for path in paths[:-1])
 
     def stage_of(self, node: Node, *operations: str) -> Stage | None:
@@ -118,7 +118,7 @@ class Graph:
         return next(same, found[0])
 
     def value(self, path: str) -> Tensor:
-        """The value of a stage.
+        """Return the value of a stage.
 
         Raises:
             KeyError: it was written over.
@@ -129,7 +129,7 @@ class Graph:
         return value
 
     def recorded(self, leaf: Leaf) -> Tensor:
-        """The stages at the beginning of an expression."""
+        """Return the recorded value of a leaf, which stands at the beginning of an expression."""
         if isinstance(leaf, Constant):
             return leaf.value
         return self.value(leaf.path) if isinstance(leaf, StageInput) else self._parameters[leaf.name]
@@ -167,7 +167,7 @@ class Graph:
         return self._masks[path]
 
     def difference(self, name: str, proposal: Proposal) -> float | None:
-        """The difference of some stages from a formula, relative to the largest number; None where too far."""
+        """Return how far some stages are from a formula, relative to the largest number; None where too far."""
         try:
             with torch.no_grad():
                 return self._difference(name, proposal)
@@ -193,7 +193,7 @@ class Graph:
         return difference if difference <= max(TOLERANCE, 8 * torch.finfo(value.dtype).eps) else None
 
     def are_unchanged(self, paths: Sequence[str]) -> bool:
-        """True if some stages, computed again, come to what the last of them is: an edit may have changed one."""
+        """True if some stages, computed again, give the value of the last of them: an edit may have changed one."""
         try:
             with torch.no_grad():
                 value, again = self.value(paths[-1]), self.compute(StageInput(paths[-1]), paths, self.recorded)

@@ -49,7 +49,7 @@ def all_rows(subject: Subject, output: Tensor) -> Tensor:
 def influence(
     found: Pass, subject: Subject, rows: Sequence[int], progress: Callable[[float], None] = lambda _: None
 ) -> Tensor:
-    """Measure how far each token moves some rows of the output of one sequence, in one random direction each.
+    """Return how far each token moves some rows of the output of one sequence, in one random direction each.
 
     Args:
         found: a differentiable pass.
@@ -70,7 +70,7 @@ def influence(
 
 
 def pulled_back(stage: StageOutput, rows: Tensor, found: Pass, subject: Subject) -> Tensor:
-    """Measure how far each token moves some rows of a stage in a random direction, (B, T); 0 only where not.
+    """Return how far each token moves some rows of a stage in a random direction, (B, T); 0 only where it does not.
 
     Args:
         stage: the stage.

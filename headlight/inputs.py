@@ -20,7 +20,7 @@ _OF_SOURCE = ("encoder_attention_mask", "memory_key_padding_mask")
 
 @dataclass(frozen=True, eq=False)
 class Padding:
-    """The padding of a batch and the document of each token, as far as the inputs tell.
+    """The padding of a batch, and the document of each of its tokens, as far as the inputs tell.
 
     Attributes:
         encoder: (B, T) bool, True = padding, of the only sequence or of the encoder's; None if unknown.

@@ -129,7 +129,7 @@ class _Heads:
         self.n_extra += 1
 
     def mask(self) -> tuple[Tensor | None, bool]:
-        """Return what is added to the scores, (B or 1, H or 1, Tq, Tk), and whether the flag alone says it."""
+        """Return the numbers added to the scores, (B or 1, H or 1, Tq, Tk), and whether the flag alone says it."""
         padding, mask = self._given["key_padding_mask"], self._given["attn_mask"]
         if self._given["is_causal"] and padding is None and not self._given["need_weights"]:
             return None, True

@@ -1,4 +1,4 @@
-"""The module of a model that is running: known from hooks that stand beside the model and not in it."""
+"""The running module of a model: known from hooks that stand beside the model and not in it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def picture_of(
 
 
 def said_of_steps(n_operations: int, steps: Sequence[Folded]) -> str:
-    """Count the operations that were kept and the known steps among them, as HTML; "" where none was."""
+    """Say how many operations were kept, and which of them are known steps, as HTML; "" where none was."""
     if not n_operations:
         return ""
     times = Counter(step.pattern.title for step in steps)
@@ -83,7 +83,7 @@ def _row(row: Judged, tokens: Sequence[str], most_heads: int) -> str:
 
 
 def _left_out(row: Judged, most_heads: int) -> str:
-    """Describe the part of an attention that has no picture."""
+    """Say which part of an attention has no picture."""
     weights = row.attention.weights
     if weights is None:
         return " · weights not kept"
@@ -122,7 +122,7 @@ def _of_first_sequence(values: Tensor, attention: Attention) -> Tensor:
 
 
 def _largest(weights: Tensor, head: int, tokens: Sequence[str]) -> str:
-    """Find the largest weight of a head."""
+    """Say where the largest weight of a head is."""
     finite = weights.float().nan_to_num(-1.0)
     query, key = divmod(int(finite.argmax()), weights.shape[1])
     named = [tokens[i] if len(tokens) == n else str(i) for i, n in zip((query, key), weights.shape, strict=True)]

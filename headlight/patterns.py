@@ -221,7 +221,7 @@ def _is_centred(graph: Graph, leaf: Leaf) -> bool:
 
 
 def _scales(graph: Graph, last: Stage) -> dict[str, Node]:
-    """Find the gain ``g`` and the bias ``b`` of a norm."""
+    """Find the gain ``g`` that the result of a norm is multiplied with, and the bias ``b`` then added to it."""
     found: dict[str, Node] = {}
     stage: Stage | None = last
     for symbol, operations in (("b", _ADDS), ("g", _MULTIPLIES)):
@@ -316,7 +316,7 @@ def _by_pieces(graph: Graph, last: Stage) -> Iterator[tuple[tuple[str, ...], dic
 
 
 def _taken_from(piece: Operation) -> Iterator[Node]:
-    """Find the tensor that a piece is a part of, and the same before its pairs had an axis of their own."""
+    """Yield the expression that a piece is a part of, and the same before its pairs had an axis of their own."""
     (rows, *_) = piece.inputs
     yield rows
     if isinstance(rows, Operation) and rows.name in ("unflatten", "view", "reshape"):
@@ -324,7 +324,7 @@ def _taken_from(piece: Operation) -> Iterator[Node]:
 
 
 def _parts(stage: Stage | None, *operations: str) -> tuple[Node, ...]:
-    """Return the inputs of a stage if it is one of some operations."""
+    """Return the inputs that a stage is computed from, if it is one of some operations."""
     if stage is None or stage.node is None or (operations and stage.operation not in operations):
         return ()
     return stage.node.inputs

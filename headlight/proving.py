@@ -339,7 +339,7 @@ def _changed(subject: Subject, where: Tensor, n_ids: int | None) -> Tensor:
 
 
 def _rows_that_differ(one: StageOutput, other: Tensor, rows: Tensor) -> Tensor:
-    """Return the rows, (B, T) bool, or (B, 1) for one of each sequence, that differ by more than rounding."""
+    """Keep those of the rows, (B, T) bool or (B, 1) for one of each sequence, that differ by more than rounding."""
     value = one.value.detach()
     largest = float(value.abs().nan_to_num(0.0, 0.0, 0.0).amax()) if value.numel() else 0.0
     cells = (value - other.detach()).abs() > 256 * torch.finfo(value.dtype).eps * max(largest, 1e-6)

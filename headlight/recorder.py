@@ -494,7 +494,7 @@ def largest_difference(one: Tensor, other: Tensor) -> float:
 
 
 def different_heads(keys: Tensor) -> int:
-    """Count the heads, (B, H, Tk, Dh), that differ from the one before, by a sequence's first and last key."""
+    """Count the (B, H, Tk, Dh) heads that differ from the one before, by the first and last key of a sequence."""
     if keys.shape[1] == 1 or not keys.numel():
         return keys.shape[1]
     some = keys[0, :, [0, -1]]

@@ -203,7 +203,7 @@ def _stage_to_json(stage: Stage, arrays: _Arrays) -> dict[str, object]:
 
 
 def _about(file: str | Path | bytes) -> Mapping[str, Any]:
-    """Read the file's header, before any array."""
+    """Read what the file says of itself, before any array."""
     with io.BytesIO(file) if isinstance(file, bytes) else Path(file).open("rb") as opened:
         header = read_header(opened, damaged=_DAMAGED)
     try:

@@ -16,7 +16,7 @@ _COLUMNS = ("attention", "heads", "queries and keys", "mask", "bias")
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The findings of ``check``; printed, a table.
+    """The result of ``check``; printed, a table.
 
     Attributes:
         rows: each attention, in the order computed.

@@ -60,7 +60,7 @@ class Trace(Sequence[Attention]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The parts that could not be seen, and the differences from an unwatched pass; one sentence each."""
+        """Sentences on what could not be seen, and on how what was seen differs from an unwatched pass."""
         return tuple(self._notes)
 
     @property

@@ -33,7 +33,7 @@ _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
 _OF_PYTORCH = ("aten", "prims", "prim", "c10", "c10d")
 _logger = logging.getLogger(__name__)
 _FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
-"""The modules that PyTorch fuses into one step when nothing is trained, so that no attention is seen."""
+"""The modules that PyTorch computes in one fused step when nothing is trained: no attention can be seen in them."""
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def watch(
 
 
 def memory(model: nn.Module, *args: Any, keep: Keep = "weights", **kwargs: Any) -> int:  # noqa: ANN401
-    """Estimate the bytes that a trace of this call would keep, from the shapes of one plain pass.
+    """Return the number of bytes that a trace of this call would keep, from the shapes of one plain pass.
 
     Args:
         model: the model.

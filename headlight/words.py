@@ -1,4 +1,4 @@
-"""Words for a mask and a bias."""
+"""A mask and a bias in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_EXPRESSED = 48 * 48
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """The facts about the queries and keys of one sequence.
+    """The known facts about the queries and keys of one sequence.
 
     Attributes:
         query_is_padding: (Tq,) bool.
@@ -130,7 +130,7 @@ def _within(segments: Sequence[int]) -> str:
 
 
 def _side(is_padding: Tensor) -> str:
-    """Say on which side of the keys padding stands."""
+    """Say where padding stands among the keys."""
     places = is_padding.nonzero().flatten().tolist()
     left = places == list(range(len(places)))
     right = places == list(range(len(is_padding) - len(places), len(is_padding)))

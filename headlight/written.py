@@ -563,7 +563,7 @@ class WrittenAttentions:
             self._keep(output, note, axes)
 
     def _to_values(self, left: Factor, right: Factor, output: Tensor | None) -> bool:
-        """True if one of two factors was weights, whose product with the other is then taken note of.
+        """Take note of the product of weights with another factor; return True if one of two factors was weights.
 
         Args:
             left: the first factor.
@@ -675,7 +675,7 @@ def _given(args: Arguments, kwargs: Keywords, *names: str) -> Arguments:
 
 
 def _storage(tensor: Tensor) -> int:
-    """Return the address of its numbers; 0 where that cannot be said."""
+    """Return the address of a tensor's numbers; 0 where it cannot be told."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):

@@ -1,4 +1,4 @@
-"""The inputs of every stage, recorded while the model runs and not written down.
+"""The computation of every stage, recorded while the model runs and not written down.
 
 A stage is an expression over earlier stages and parameters. ``record_dataflow`` finds the expressions: a function
 mode notes which function made each tensor from which others, and each stage is followed back to those before it.
@@ -261,7 +261,7 @@ def parameters_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _nearest(names: list[str], path: str) -> str:
-    """Choose of a parameter's names the one in the same part of the model as a stage, then the shortest."""
+    """Choose among a parameter's names the one in the same part of the model as a stage, then the shortest."""
     return max(names, key=lambda name: (_n_shared(name.split("."), path.split(".")), -name.count(".")))
 
 

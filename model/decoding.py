@@ -128,7 +128,7 @@ def next_logits(trace: Trace) -> Tensor:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Choosing a token: the arguments of ``distribution``, the seed of the draws, and what is never chosen.
+    """The settings of sampling: the arguments of ``distribution``, the seed of the draws, and what is never chosen.
 
     A token that is ``never`` chosen, such as padding, keeps its place in the model's logits; the others share its
     probability before temperature, ``top_k`` and ``top_p``.
@@ -240,7 +240,7 @@ def choose(tokens: Tokens, trace: Trace, sampling: Sampling) -> Step:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The way a token was chosen: the fields of ``Step`` of the same names."""
+    """The choice of a token: the fields of ``Step`` of the same names."""
 
     probabilities: Tensor
     draw: float
@@ -369,7 +369,7 @@ class BeamTree:
 
     @property
     def results(self) -> tuple[BeamNode, ...]:
-        """The finished texts and those that the limit cut off, from the best score to the worst."""
+        """The finished sequences and those that the limit cut off, from the best score to the worst."""
         longest = max(len(node.tokens) for node in self.nodes)
         ends = [node for node in self.nodes if node.kept and (node.finished or len(node.tokens) == longest)]
         return tuple(sorted(ends, key=lambda node: -node.score))

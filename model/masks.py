@@ -194,7 +194,7 @@ class CombinedMask:
 
 
 def with_leading_axes(mask: Tensor) -> Tensor:
-    """Add the missing axes of what is broadcast to (B, H, Tq, Tk): those missing come first and have size 1."""
+    """Give a mask that is broadcast to (B, H, Tq, Tk) all four axes: those missing come first and have size 1."""
     return mask[(None,) * (4 - mask.dim())]
 
 

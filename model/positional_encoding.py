@@ -1,4 +1,4 @@
-"""Positional encodings ("Attention Is All You Need", section 3.5)."""
+"""Positional encoding: how positions enter the model ("Attention Is All You Need", section 3.5)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ Edit = Callable[[Tensor], Tensor]
 Tap = Callable[[str, Tensor, str], Tensor]
 Dims = tuple[tuple[str, int], ...]
 _Taken = tuple[nn.Module, str, Tensor, str, CodeType, int, bool]
-"""A tap as a recording keeps it: module, name, value, shape, the code and the place in it that ran, edited."""
+"""A recording's entry for a tap: module, name, value, shape, the code and the place in it that ran, edited."""
 
 
 class TraceError(RuntimeError):
@@ -113,7 +113,7 @@ class Trace(Mapping[str, Stage]):
 
 
 class _TakenStages(Mapping[str, Stage]):
-    """The stages that a recording took at its taps, each made into a ``Stage`` when it is first asked for."""
+    """The entries that a recording took at its taps, each made into a ``Stage`` when it is first asked for."""
 
     def __init__(self, taken: Sequence[_Taken], model: nn.Module) -> None:
         self._taken, self._model = taken, model
@@ -148,7 +148,7 @@ class _TakenStages(Mapping[str, Stage]):
         return None if prefix is None else _joined(prefix, name)
 
     def _found(self) -> Mapping[str, _Taken]:
-        """Return the stages taken, by path: so far, where the pass is still running."""
+        """Return the entries by their paths: so far, where the pass is still running."""
         for one in self._taken[self._n_found :]:
             if (path := self.path_of(one[0], one[1])) is not None:
                 self._by_path[path] = one

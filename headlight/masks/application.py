@@ -22,7 +22,7 @@ Apply = Callable[[Tensor, Tensor], Tensor]
 """From scores (..., Tk) and allowed (..., Tk), True = may attend, to weights (..., Tk) of the scores' type."""
 
 Outcome = Literal["NaN", "zero", "uniform", "unmasked", "other"]
-"""The result of a row without a key; "unmasked" is the weights of the same row without any mask."""
+"""The weights of a row without a key, as a word; "unmasked" is the weights of the same row without any mask."""
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -140,7 +140,7 @@ APPLICATIONS: dict[str, Application] = {
 
 @dataclass(frozen=True, eq=False)
 class AppliedRow:
-    """The result of one way of masking for one row in one number type.
+    """One row as one way of masking leaves it, in one number type.
 
     Attributes:
         application: its name in ``APPLICATIONS``.
@@ -191,7 +191,7 @@ def applied(scores: Tensor, allowed: Tensor) -> tuple[AppliedRow, ...]:
 
 
 def outcome_of(weights: Tensor, unmasked: Tensor) -> Outcome:
-    """Name the outcome of a row without a key by its weights.
+    """Return the word for the weights of a row without a key, told from their numbers.
 
     Args:
         weights: (Tk,).
@@ -241,7 +241,7 @@ def _refusal(scores: Tensor, allowed: Tensor, fill: float) -> str | None:
 
 
 def _rounding_of_sum(scores: Tensor) -> float:
-    """Return the rounding error of the sum of a softmax: relative to a weight, absolute for the tiniest."""
+    """Return the largest rounding error of a softmax's sum: relative to a weight, absolute for the tiniest."""
     found = torch.finfo(scores.dtype)
     computed_in_single = 8 * torch.finfo(torch.float32).eps
     return found.eps + computed_in_single + len(scores) * found.smallest_normal * found.eps

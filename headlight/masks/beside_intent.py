@@ -1,4 +1,4 @@
-"""The findings on a mask beside what it should be: the comparison, and what rows without a key come to."""
+"""The findings on a mask beside what it should be: the comparison, and the outcome of rows without a key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def findings_under(
     cells: Tensor | None = None,
     keyless: Remark = HEADLIGHT,
 ) -> tuple[Finding, ...]:
-    """Find the faults of a mask beside what it should be.
+    """Return the findings on a mask beside what it should be.
 
     Args:
         intent: what it should be.

@@ -33,7 +33,7 @@ class Blocks:
     size: int
 
     def count(self, kind: int) -> int:
-        """Count the blocks that are ``EMPTY``, ``PARTIAL`` or ``FULL``."""
+        """Count the blocks of one kind: ``EMPTY``, ``PARTIAL`` or ``FULL``."""
         return int((self.kinds == kind).sum())
 
     @property

@@ -1,4 +1,4 @@
-"""The meaning that each function gives to an array that is passed to it as a mask.
+"""The meaning of an array for each function that it is passed to as a mask.
 
 The same array means opposite things in different places: True may attend in one library and is blocked in another,
 numbers are added to the scores in one, taken for flags in another, refused in a third. So the place is asked for,
@@ -59,7 +59,7 @@ class Destination:
 
 
 def passed_to(array: Tensor, destination: str, n_heads: int = 1) -> Passed:
-    """Read an array as a function reads it: of booleans, integers or floats, of one axis or more.
+    """Read an array of booleans, integers or floats, of one axis or more, as a function takes it.
 
     Args:
         array: as it is passed.

@@ -14,7 +14,7 @@ from model.tracing import Edit
 say = texts_of(__name__)
 
 Formula = Callable[[Tensor, Tensor], Tensor]
-"""A formula of scores and the mask, both (B, H, Tq, Tk)."""
+"""A function of scores and the mask, both (B, H, Tq, Tk)."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def _fault(title: str, note: str, masked_scores: Formula, weights: Formula) -> F
 
 
 class _Passing(threading.local):
-    """The values that the edits of one attention hand each other while a pass runs; each thread has its own."""
+    """The tensors that the edits of one attention hand each other while a pass runs; each thread has its own."""
 
     scaled_scores: Tensor
     mask: Tensor

@@ -1,4 +1,4 @@
-"""Intentions for masks: their names, the cells that they expect, and how a mask differs from them.
+"""Intentions for a mask, each with a name, the cells that they expect, and how a mask differs from them.
 
 No array tells whether it is right; what was meant does. So an intention is said by a person, and everything else is
 a comparison with it: which cells are open though they should not be, which are blocked though they should be open,
@@ -23,7 +23,7 @@ say = texts_of(__name__)
 
 @dataclass(frozen=True)
 class Intent:
-    """A mask as it should be.
+    """The intention behind a mask: what it should be.
 
     Attributes:
         kind: a name in ``INTENT_KINDS``.
@@ -277,7 +277,7 @@ def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
 
 
 def _leading_padding(context: MaskContext) -> int:
-    """Count the padding before the first token."""
+    """Count the padding keys before the first token."""
     pads = context.key_is_padding
     return pads.index(False) if False in pads else len(pads)
 
@@ -318,7 +318,7 @@ def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskConte
 
 
 def _moved(intent: Intent, allowed: Tensor, rows: Tensor, context: MaskContext) -> str:
-    """Say how far the edge of a causal mask is from where it should be; "" where it is none."""
+    """Say how far a causal mask has its edge from where it should be; "" where it is none."""
     query, key = (allowed & rows).nonzero().unbind(-1)
     edge, before = int((key - query).max()), intent.cache or 0
     if edge == before or edge >= context.n_keys - 1 or (edge > before and intent.kind != "causal"):
@@ -343,7 +343,7 @@ def _beside(edge: int) -> str:
 
 
 def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
-    """Return the parts of an intention that can have been left out, each with what is left of it."""
+    """Yield each part of an intention that can have been left out, with what is left of it."""
     if intent.documents:
         yield say("documents_leak"), replace(intent, documents=False)
     if intent.padding:

@@ -363,7 +363,7 @@ def _padding_named(role: Role, marked: Tensor) -> str:
 
 
 def _softmax_without_key(case: MaskCase) -> str:
-    """Return PyTorch's result for a row without a key; measured with nn.MultiheadAttention in evaluation mode."""
+    """Say what PyTorch makes of a row without a key; measured with nn.MultiheadAttention in evaluation mode."""
     if case.fill is not None and float(stored_fill(case)) > -math.inf:
         return say("softmax_leaks", fill=case.fill)
     return say("softmax_nan")
@@ -463,4 +463,4 @@ EXPLAINS: Mapping[str, frozenset[str]] = {
     "aligned_bottom_right": frozenset({"no_key_left"}),
     "blocks_everything": frozenset({"no_key_left", "padding_query_without_key"}),
 }
-"""The rules further down that are skipped once a rule has found their cause."""
+"""The rules, among those further down, that are not asked once a rule has found their cause."""

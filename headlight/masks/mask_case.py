@@ -1,4 +1,4 @@
-"""The checks of a mask: the case, the finding, and the words for positions."""
+"""A mask to be checked, and what is said about it: the case, the finding, and the words for positions."""
 
 from __future__ import annotations
 

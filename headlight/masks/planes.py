@@ -28,7 +28,7 @@ class Remark:
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """An array as a function reads it.
+    """The mask that a function makes of an array.
 
     Attributes:
         allowed: (..., Tq, Tk) bool, True = may attend, in the axes of the array; (B, 1, Tk) for rows that are

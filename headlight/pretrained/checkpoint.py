@@ -15,7 +15,7 @@ from headlight.pretrained.places import weight_files
 from headlight.pretrained.sizes import in_words, most_bytes, n_weights
 
 Part = Literal["encoder", "decoder", "encoder-decoder"]
-"""The kind of model: an encoder reads a text, a decoder continues one, both turn one into another."""
+"""A kind of model: an encoder reads a text, a decoder continues one, an encoder-decoder turns one into another."""
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """The number types that weights can be loaded in."""
@@ -54,17 +54,17 @@ class Checkpoint:
 
     @property
     def config(self) -> Any:  # noqa: ANN401 - of transformers
-        """The configuration of the checkpoint."""
+        """The configuration, in which the checkpoint states its sizes."""
         return self.model.config
 
     @property
     def n_weights(self) -> int:
-        """The number of learned weights."""
+        """The number of its learned weights."""
         return sum(weight.numel() for weight in self.model.parameters())
 
     @property
     def device(self) -> torch.device:
-        """The device of its inputs: that of its first weights that are not left on the disk."""
+        """The device that its inputs go to: that of its first weights that are not left on the disk."""
         places = (weight.device for weight in self.model.parameters())
         return next((place for place in places if place.type != "meta"), torch.device("cpu"))
 

@@ -123,7 +123,7 @@ def ask_hub(place: Place) -> OnHub:
 
 
 def converted_folder(file: Path) -> Path:
-    """The folder of a GGUF file's safetensors: named by its path, size and time, so a changed one is new."""
+    """Return the folder of a GGUF file's safetensors: named by its path, size and time, so a changed one is new."""
     state = file.stat()
     text = f"{file.resolve()} {state.st_size} {state.st_mtime_ns}"
     return cache_folder() / "converted" / f"{file.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -273,7 +273,7 @@ def _folder_in_place_of(target: Path) -> Generator[Path]:
 
 
 def _rough(target: Path, process: int) -> Path:
-    """Return the temporary path of a target."""
+    """Return the path of a target while a process writes it."""
     return target.with_name(f".{target.name}-{process}")
 
 

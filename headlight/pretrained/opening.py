@@ -50,7 +50,7 @@ class Cost:
 
 
 def cost_of(name: str | Place, dtype: str = "float32") -> Cost:
-    """Return the cost of opening; ask the hub where the checkpoint is not on this machine.
+    """Return the cost of opening a checkpoint; asks the hub where it is not on this machine.
 
     Args:
         name: of the hub, a folder, a GGUF file, or a package; or its place, where that is known.

@@ -21,7 +21,7 @@ from model.masks import with_leading_axes
 from model.tracing import Edit
 
 Where = Literal["self", "encoder", "decoder", "cross"]
-"""The attentions of a model: all of a single stack, or one of the three kinds of an encoder-decoder."""
+"""A choice of a model's attentions: all of a single stack, or one of the three kinds of an encoder-decoder."""
 
 _OF_ENCODER = "encoder_mask"
 """Our own name: what the encoder alone is given, where that is not what the cross-attention is."""
@@ -31,7 +31,7 @@ _ARGUMENTS: Mapping[Where, str] = {
     "decoder": "decoder_attention_mask",
     "cross": "attention_mask",
 }
-"""The argument that takes the mask of each kind."""
+"""The argument that the mask of each kind is passed as."""
 
 N_LIKELY = 10
 """The number of likeliest tokens that are kept of each step."""
@@ -78,7 +78,7 @@ def run(
 
 
 def _output(checkpoint: Checkpoint, given: Mapping[str, Tensor]) -> Any:  # noqa: ANN401 - of transformers
-    """The model's output; its encoder is run first where it is given a mask that the cross-attention is not."""
+    """Compute the output; the encoder is run first where it is given a mask that the cross-attention is not."""
     inputs: dict[str, Any] = dict(given)
     if _OF_ENCODER in inputs:
         mask, ids = inputs.pop(_OF_ENCODER), inputs.pop("input_ids")

@@ -76,7 +76,7 @@ class NotInstalledError(ValueError):
 
 
 def cache_folder() -> Path:
-    """Return the folder of converted files: ``HEADLIGHT_CACHE``, or a folder in the user's cache."""
+    """Return the folder of converted checkpoints: ``HEADLIGHT_CACHE``, or a folder in the user's cache."""
     if given := os.environ.get("HEADLIGHT_CACHE"):
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headlight"
@@ -115,7 +115,7 @@ def repository_of(place: Place) -> str:
 
 
 def on_this_machine() -> tuple[Place, ...]:
-    """Return the checkpoints that need no network: installed packages, and the hub's cache."""
+    """Return the checkpoints that can be loaded without a network: installed packages, and the hub's cache."""
     found: dict[str, Place] = {}
     for place in (*_packages(), *_cached()):
         found.setdefault(place.name, place)
@@ -132,7 +132,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def wanted(files: Mapping[str, int]) -> dict[str, int]:
-    """Choose the files of a repository that are fetched: weights in safetensors, configuration and tokenizer.
+    """Return the files of a repository that are fetched: weights in safetensors, configuration and tokenizer.
 
     Args:
         files: their sizes in bytes by their paths.

@@ -1,4 +1,4 @@
-"""The dependence of a checkpoint's output on its tokens, by derivatives, beside what its masks let through."""
+"""A test that a checkpoint keeps to its masks: which rows of its output depend on which tokens, by derivatives."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def in_words(n_bytes: float) -> str:
 
 
 def n_weights(files: Sequence[Path]) -> int:
-    """Count the numbers in some safetensors files.
+    """Count the numbers that some safetensors files hold.
 
     Raises:
         ValueError: one is damaged.

@@ -17,7 +17,7 @@ MOST_LINES = 16
 """The most sequences that are read at once."""
 
 _BLANK = "\u2581"
-"""SentencePiece's sign for a blank."""
+"""SentencePiece's character for a blank."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Tokenized:
 
 @dataclass(frozen=True)
 class Words:
-    """A person's text for a model.
+    """The words that a person wrote for a model.
 
     Attributes:
         text: the text, or the source.
@@ -88,7 +88,7 @@ class Words:
 
 
 def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
-    """Tokenize a text.
+    """Tokenize a text for a checkpoint.
 
     Args:
         checkpoint: whose tokenizer it is.

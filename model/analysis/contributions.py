@@ -1,4 +1,4 @@
-"""The contribution of each part of a Transformer to the residual stream, and the answer if it stopped there.
+"""The contribution of each part of a Transformer to the residual stream, and the answer if the model stopped there.
 
 The residual stream is a sum: the embedding, the position, and what every head, every feed-forward network and every
 bias adds. A head's part is its context times its rows of the output projection (Elhage et al. 2021, "A Mathematical

@@ -1,4 +1,4 @@
-"""The measured influence of each token on each row of a model, beside what its masks promise.
+"""The measured influence of each token on each row of a model, and whether that keeps what its masks promise.
 
 Measured is the Jacobian of a row of some output with respect to the embedding of a token, what enters the first
 layer. Where the masks block every way from the token to the row it is zero, and not about zero but exactly: the
@@ -46,7 +46,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """The strength of the influence of tokens on outputs.
+    """The influence of tokens on outputs.
 
     Attributes:
         paths: the output of each layer, and ``logits``, in the order computed.
@@ -60,7 +60,7 @@ class Influence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one output: it must depend on nothing that its masks hide.
+    """The verdict on whether one output depends on nothing that it must not depend on.
 
     Attributes:
         path: the output.
@@ -365,7 +365,7 @@ def _each_chunk(
     chunks: Sequence[range],
     work: Callable[[_Derivative, range], _Part],
 ) -> Generator[tuple[range, _Part], None, None]:
-    """Run ``work`` on each chunk in several threads, and yield the results in order.
+    """Yield what ``work`` makes of each chunk, in their order, from several threads.
 
     Each thread uses a derivative of its own, as a node of PyTorch's graph serves one thread at a time. PyTorch
     releases the interpreter while it computes.
@@ -397,7 +397,7 @@ def _threads_in_memory(trace: Trace) -> int:
 
 
 def _squared_norms(derivative: _Derivative, chunk: range) -> Tensor:
-    """The squared norms of each input direction in each row of each output, (n_outputs, rows, n) float64.
+    """Return each input direction's squared norm in each row of each output, (n_outputs, rows, n) float64.
 
     Squares of small float32 numbers would vanish in float32.
     """

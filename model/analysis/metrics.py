@@ -57,7 +57,7 @@ class Attention:
 
     @cached_property
     def sees_a_key(self) -> Tensor:
-        """True if a query is no padding and has a key left, (B, H, Tq)."""
+        """True where a query is no padding and has a key left, (B, H, Tq)."""
         return ~self.query_is_padding[:, None, :] & (self.weights > 0).any(-1)
 
     @cached_property
@@ -83,13 +83,13 @@ class Metric:
 
 
 def entropy(attention: Attention) -> Tensor:
-    """The spread of the weight, in bits: 0 on one key, log2(n) on n keys alike (Shannon 1948, section 6)."""
+    """Return the spread of the weight, in bits: 0 on one key, log2(n) on n keys alike (Shannon 1948, section 6)."""
     bits = torch.special.entr(attention.weights).sum(-1) / math.log(2)
     return _mean(bits, attention.sees_a_key)
 
 
 def mean_distance(attention: Attention) -> Tensor:
-    """The distance of the weight in positions (Vig and Belinkov 2019, on attention distance)."""
+    """Return how many positions away the weight lies (Vig and Belinkov 2019, on attention distance)."""
     query, key = attention.positions
     distance = (attention.weights * (query - key).abs()).sum(-1)
     return _mean(distance, attention.sees_a_key)

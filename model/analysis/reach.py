@@ -24,7 +24,7 @@ _ATTENTION = re.compile(r"(?:(encoder|decoder)\.layers\.\d+\.(self|cross)_)?atte
 
 
 def reach(masks: Sequence[Tensor | None], n_tokens: int) -> Tensor:
-    """Return the rows that can depend on each token after each layer of self-attention.
+    """Return the tokens that each row can depend on after each layer of self-attention.
 
     Args:
         masks: one per layer, broadcastable to (1, H, T, T), True = may attend; None allows all. A key that one head
@@ -74,7 +74,7 @@ def entry_path(trace: Trace, sequence: SequenceName) -> str:
 def allowed_dependence(
     trace: Trace, masks: Mapping[str, Tensor | None], sequence: SequenceName = "source"
 ) -> dict[str, Tensor]:
-    """Return the rows of each stage that may depend on each token of a sequence, if the masks hold.
+    """Return the tokens of a sequence that each row of each stage may depend on, if the masks hold.
 
     Up to an attention's queries and keys that is the reach of what came before; from its weights on, the reach with
     this attention. Cross-attention adds what the keys, the encoder's output, may depend on.

@@ -21,7 +21,7 @@ NOWHERE = -1
 """The place of a word that comes from no other."""
 
 END = ""
-"""The tokens that may come after the last word of a sentence."""
+"""The empty word that may come after the last one of a sentence."""
 
 _FILE = Path(__file__).parent / "grammar.toml"
 _SLOT = re.compile(r"\{(\w+)(?:\.(\w+)|:(\w+)|<(\w+))?\}")

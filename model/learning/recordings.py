@@ -35,7 +35,7 @@ RECORDINGS: Mapping[str, Recipe] = RECIPES | {
     for which, recipe in (("intact", experiment.intact), ("changed", experiment.changed))
     if recipe not in RECIPES.values()
 }
-"""The recordings, by the names of their files: the recipe of every task, and what experiments have beside them."""
+"""The recorded recipes, by the name of their file: that of every task, and those of experiments beside them."""
 
 _KEY = "headlight"
 

@@ -475,7 +475,7 @@ class Sequences:
 
 
 def sequences(task: Task, text: str) -> Sequences:
-    """Return the input of a model for one text, and the answer."""
+    """Return the input of a model for one text, and the answer that it is to give."""
     given = task.encode(text)
     if task.answer is None:
         return Sequences((SOS, *given), None, (*given, EOS))
@@ -491,7 +491,7 @@ def sequences(task: Task, text: str) -> Sequences:
 
 
 def prompt(task: Task, text: str) -> Ids:
-    """Return the tokens that the decoder starts from; empty where there is no decoder."""
+    """Return the tokens that the decoder starts from, before it has written any; empty if there is no decoder."""
     match task.architecture:
         case "encoder-decoder":
             return (SOS,)

@@ -213,7 +213,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
     )
 }
-"""The experiments on what a model can do without, by name."""
+"""The experiments on what a model can do without and what it cannot, by name."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,13 +28,13 @@ from model.learning.training import Progress, Recipe, train
 from model.safetensors_header import read_header
 
 Reports = tuple[int, tuple[Progress, ...]]
-"""The index of a recipe, and its report; the last has its weights, and so has each with an exact match."""
+"""The index of a recipe, and its reports; the last has its weights, and so has each with an exact match."""
 
 Trainer = Callable[[Sequence[Recipe], Event], Generator[Reports]]
 """Trains recipes, and says how it goes; once the event is set, nobody wants to hear it any more."""
 
 EVERY_SECONDS = 0.25
-"""The seconds between two reports of each recipe, beside its milestones."""
+"""The interval at which a process reports of each recipe, beside its milestones."""
 
 _ROOT = Path(__file__).parents[__name__.count(".")]
 _COMMAND = (sys.executable, "-m", __name__)
@@ -91,7 +91,7 @@ def packed(index: int, reports: Sequence[Progress]) -> bytes:
 
 
 def unpacked(frame: bytes) -> Reports:
-    """Return what ``packed`` was given; the last of the reports has its weights."""
+    """Return what ``packed`` was given; of the reports the last has its weights."""
     header = read_header(io.BytesIO(frame), damaged="a damaged frame")
     index, numbers = json.loads(header["__metadata__"][_KEY])
     weights = load_tensors(frame)

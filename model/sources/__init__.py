@@ -1,1 +1,1 @@
-"""Sources of weights."""
+"""The sources of weights."""

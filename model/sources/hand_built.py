@@ -104,7 +104,7 @@ def fill_hand_built(model: Transformer | AttentionAlone, seed: int) -> None:
 
 
 def hand_built_names(config: TransformerConfig) -> tuple[str, ...]:
-    """Return the name of each head, in the order of the heads.
+    """Name what each head does, in the order of the heads.
 
     A head that the model lacks something for is uniform, and its name says so: ``next token (no positions)``.
     """
@@ -117,7 +117,7 @@ def hand_built_names(config: TransformerConfig) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _HeadWeights:
-    """The weights of a head that reads vectors that no layer norm has scaled yet.
+    """The weights by which a head reads vectors that no layer norm has scaled yet.
 
     Attributes:
         query: (n, d_model), n at most head_dim.
@@ -240,7 +240,7 @@ def _head(index: int) -> _Head:
 
 
 class _Plan:
-    """The place of each part of the residual stream, and what the heads need to know of it.
+    """The layout of the residual stream, and what the heads need to know of it.
 
     Attributes:
         config: of the model.
@@ -313,7 +313,7 @@ class _Plan:
 
     @cached_property
     def resting(self) -> Tensor:
-        """The positional encoding of position 0, (d_model,)."""
+        """The resting value of the positional encoding, (d_model,)."""
         if self.config.positions == "none":
             return torch.zeros(self.config.d_model, dtype=torch.float64)
         return sinusoidal_encoding(1, self.config.d_model)[0]
@@ -373,7 +373,7 @@ def _n_position_pairs(config: TransformerConfig) -> int:
 
 
 def _gain(closest: float) -> float:
-    """Return the factor for scores of at most 1, so that 1 exceeds ``closest`` by ``_MARGIN``, within limits."""
+    """Return the factor for scores of at most 1 that makes 1 exceed ``closest`` by ``_MARGIN``, within limits."""
     return min(max(_MARGIN / max(1.0 - closest, 1e-9), _LEAST_GAIN), _GREATEST_GAIN)
 
 
@@ -383,7 +383,7 @@ def _rates(d_model: int) -> Tensor:
 
 
 def _likeness(rates: Tensor, longest_text: int) -> Tensor:
-    """Return the likeness of two positions at each distance from 1 on: the mean of cos(rate * distance)."""
+    """Return how alike two positions are at each distance from 1 on: the mean of cos(rate * distance)."""
     distance = torch.arange(1, longest_text, dtype=torch.float64)
     return torch.cos(rates[..., None] * distance).mean(-2)
 
@@ -509,7 +509,7 @@ def _fill_inputs(plan: _Plan, inputs: InputEmbedding) -> None:
 
 
 def _voting(plan: _Plan, vote: float) -> Tensor:
-    """One head's writing to the residual stream of the code that it found: this part of it, to the votes."""
+    """Return the matrix that writes the code a head found to the residual stream: this part of it, to the votes."""
     written = torch.zeros(plan.config.d_model, plan.code_width, dtype=torch.float64)
     written[plan.votes] = vote * plan.basis.T
     return written

@@ -67,7 +67,7 @@ def build_attention_alone(config: TransformerConfig, source: str, seed: int) -> 
 
 
 def head_names(config: TransformerConfig, source: str) -> tuple[str, ...]:
-    """Return the names of the heads of a layer, in their order; empty where the source does not know.
+    """Name what each head of a layer does, in the order of the heads; empty where the source does not know.
 
     Raises:
         ValueError: there is no such source.

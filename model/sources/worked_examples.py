@@ -176,7 +176,7 @@ class _PositionalEncodingExample(TracedModule):
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """The decisions that follow from the kind of an example.
+    """The parts of an example that its kind decides.
 
     Attributes:
         module, inputs: as of ``WorkedExample``.
@@ -352,7 +352,7 @@ def _fill(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 _MASK_SAID = {"": "", "custom": say("own_mask")}
-"""The ends of descriptions, other than the name of a mask."""
+"""The end of a description where it is not the name of a mask."""
 
 
 def _name_of(mask: Tensor | None) -> str:

@@ -1,4 +1,4 @@
-"""The looks of the heads of an attention, as far as a person chooses them in the picture."""
+"""The looks of an attention's heads, as far as a person chooses them in the picture."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any

@@ -21,7 +21,7 @@ say = texts_of(__name__)
 Array = npt.NDArray[Any]
 
 Precision = Literal["fit", "exact", "16", "8"]
-"""The precision with which numbers travel: as ``fit_precision`` says, as float32, or in steps of 16 or 8 bits."""
+"""The precision in which numbers travel: as ``fit_precision`` says, as float32, or in steps of 16 or 8 bits."""
 
 ALIGNMENT = 8
 DEFAULT_BUDGET_BYTES = 16 * 2**20
@@ -51,7 +51,7 @@ class Scaled:
 
     @property
     def numbers(self) -> npt.NDArray[np.float64]:
-        """The numbers that they stand for."""
+        """The numbers that the integers stand for."""
         return np.asarray(self.values ** np.float64(self.power) * self.scale)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Picture:
-    """Something to draw, and the script that draws it.
+    """A picture to be drawn, and the module that draws it.
 
     module: the JavaScript module that draws it, relative to this folder; it exports ``render(root, bytes, host)``,
         which returns ``{update(bytes), destroy()}``.

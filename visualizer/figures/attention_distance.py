@@ -1,4 +1,4 @@
-"""The distance that each head looks: its weight by the distance from the query to the key."""
+"""The distance at which each head looks: its weight by the distance from the query to the key."""
 
 from __future__ import annotations
 

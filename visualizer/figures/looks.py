@@ -1,4 +1,4 @@
-"""Shared parts of all figures: ticks that are tokens, and the tools that stand over a chart."""
+"""The looks that all figures share: ticks that are tokens, and the tools that stand over a chart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from visualizer.safe_text import graphemes, plotly_safe
 
 MOST_TICKS = 32
-"""The largest number of tokens that an axis names; of more it names every so many."""
+"""The most tokens of which an axis names every one; of more it names every so many."""
 
 LEGEND_BELOW = {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"}
 """A legend that leaves a narrow chart its width."""

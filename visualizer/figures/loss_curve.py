@@ -17,7 +17,7 @@ _HIGHEST_SHARE = 1.05  # room for a line at 100%
 _GREY = "#858b97"
 
 MOST_SAID = 12
-"""The largest number of points of a curve that are put into words."""
+"""The most points of a curve that are put into words."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The length of the vectors of the residual stream after every sum, and what each sub-layer put in."""
+"""The lengths of the residual stream's vectors after every sum, and what each sub-layer put in."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Addition:
 
 
 def share_of_sum(before: Numbers, after: Numbers) -> Numbers:
-    """The share of the added vector in each sum's squared length: its projection on the sum, (T,).
+    """Return the added vector's share of each sum's squared length: its projection on the sum, (T,).
 
     With r = x + y, (y·r) / (r·r); the stream's own share (x·r) / (r·r) is the rest to one. Below zero the sub-layer
     works against what comes out, above one the stream does. NaN where the sum is zero.

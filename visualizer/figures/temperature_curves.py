@@ -22,7 +22,7 @@ say = texts_of(__name__)
 Numbers = NDArray[np.floating[Any]]
 
 MOST_KEYS = 6
-"""The largest number of keys that have a curve of their own; all others share one."""
+"""The most keys that have a curve of their own; all others share one."""
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _OCTAVES = 5

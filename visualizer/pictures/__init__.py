@@ -1,1 +1,1 @@
-"""The content of a picture: a run and a selection in, labelled arrays out."""
+"""The contents of the pictures: a run and a selection in, labelled arrays out."""

@@ -1,4 +1,4 @@
-"""The content of Compare's picture: the weights of one attention in two runs, and what blocks their cells."""
+"""The picture of Compare: the weights of one attention in two runs, and what blocks their cells."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compared_settings(settings: Settings, selection: Selection) -> tuple[Setting
 
 
 def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
-    """Return B's intention, where B is the mask as it should be."""
+    """Return the intention that B carries out; None where B is not the mask as it should be."""
     if settings.weights in WORKED_EXAMPLES or not selection.against_intent:
         return None
     intent = chosen_intent(selection, attention_named(selection.attention, settings.architecture))
@@ -41,7 +41,7 @@ def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
 
 
 def title_of_side(side: str, masks: Sequence[str], *, is_edited: bool = False) -> str:
-    """Return the name of A or B by its masks, and whether it was edited."""
+    """Return the title of A or B: its masks, and whether it was edited."""
     title = f"{side.upper()} · {mask_title(masks)}"
     return say("edited", title=title) if is_edited else title
 

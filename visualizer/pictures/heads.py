@@ -1,4 +1,4 @@
-"""The heads' picture: the weights of one attention in its layers, and what blocks its cells."""
+"""The picture of the heads: the weights of one attention in its layers, and what blocks its cells."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class HeadsPicture:
 
     @property
     def head_names(self) -> tuple[tuple[str, ...], ...]:
-        """The name of each head, for each layer."""
+        """The names of the heads, which say what each does, for each layer."""
         return (self.run.names_of(self.n_heads),) * len(self.layers)
 
     @property
@@ -114,7 +114,7 @@ class HeadsPicture:
 
     @property
     def edited_names(self) -> tuple[tuple[str, ...], ...]:
-        """The name of each head, for each layer, and whether it was edited."""
+        """The names of the heads for each layer, which also say whether a head was edited."""
         return tuple(
             tuple(self._edited(path, head, name) for head, name in enumerate(names))
             for path, names in zip(self.modules, self.head_names, strict=True)

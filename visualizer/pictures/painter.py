@@ -1,4 +1,4 @@
-"""The lists of the painter."""
+"""The findings that the painter lists of a mask."""
 
 from __future__ import annotations
 

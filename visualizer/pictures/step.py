@@ -1,4 +1,4 @@
-"""The content of Step through's pictures: a stage and its inputs, all its heads, and what is side by side in it."""
+"""The pictures of Step through: a stage and its inputs, all its heads, and what is side by side in it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StepPicture:
 
     @property
     def n_numbers(self) -> int:
-        """Count their numbers together."""
+        """The count of the numbers in all panels together."""
         return sum(panel.array.size for panel in self.panels)
 
     def packed(self, precision: Precision) -> bytes:
@@ -47,7 +47,7 @@ class StepPicture:
 
 
 def place_in(run: Run, selection: Selection) -> Place:
-    """Return the place of a selection in a run.
+    """Find the place of a selection in a run.
 
     Raises:
         ValueError: the run has no such stage.
@@ -69,7 +69,7 @@ def equation(run: Run, place: Place) -> StepPicture:
 
 
 def drawn_in(run: Run, path: str) -> tuple[Operand, ...]:
-    """Return the content of each panel of the equation of a stage."""
+    """Return the operand that each panel of the equation of a stage draws."""
     return (*operands_of(run, path), Operand(path))
 
 
@@ -79,5 +79,5 @@ def every_head(run: Run, place: Place) -> StepPicture:
 
 
 def every_part(run: Run, place: Place) -> StepPicture:
-    """Return the parts that lie side by side in a fused projection; nothing for any other stage."""
+    """Return the picture of what lies side by side in a fused projection; empty for any other stage."""
     return StepPicture(part_panels(run, place.path, batch=place.batch))

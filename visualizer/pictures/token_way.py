@@ -1,4 +1,4 @@
-"""The content of the picture of one token's way: a run, taken apart, as labelled arrays."""
+"""The picture of one token's way: a run, taken apart, as labelled arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of the picture of the heads of a watched model: weights, masks and biases of its attentions."""
+"""The picture of a watched model's heads: weights, masks and biases of its attentions."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class WatchedHeads:
 
     @property
     def n_queries(self) -> int:
-        """The number of queries that are drawn."""
+        """The number of queries drawn."""
         return min(self.attention.shape[2], MOST_SIDE)
 
     @property
     def n_keys(self) -> int:
-        """The number of keys that are drawn."""
+        """The number of keys drawn."""
         return min(self.attention.shape[3], MOST_SIDE)
 
     @property
@@ -109,7 +109,7 @@ class WatchedHeads:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the attentions."""
+        """The names of the attentions drawn."""
         return tuple(visible_whole(attention.path) for attention in self.drawn)
 
     @cached_property

@@ -134,7 +134,7 @@ def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_name
 
 
 def _trace_of_other_text(settings: Settings, vocabulary: Sequence[str]) -> Trace:
-    """Trace the same model, without an edit, on the other text.
+    """Return the trace of the same model, without an edit, on the other text.
 
     Raises:
         ValueError: there is none, it cannot be read, or it has other words and with them another model.

@@ -1,4 +1,4 @@
-"""The reasons that keep a hand-built head from doing what its name says."""
+"""Notes on hand-built heads that cannot do what their names say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ say = texts_of(__name__)
 
 
 def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabularies: bool = False) -> str:
-    """Say where a hand-built head cannot do what its name says, in one sentence; empty where it can everywhere.
+    """Say in one sentence where a hand-built head cannot do what its name says; empty where it can everywhere.
 
     Args:
         name: one of ``hand_built_names``, or empty.
@@ -48,7 +48,7 @@ def _reads_itself(name: str, masks: tuple[str, ...], *, is_cross: bool) -> bool:
 
 
 def _target(name: str) -> str:
-    """Return what a head looks for, with all distances ahead, and all back, as one."""
+    """Return the target that a head looks for, with all distances ahead, and all back, as one."""
     last = name.rpartition(" ")[2]
     return {"next token": "ahead", "previous token": "back"}.get(name, last if last in ("ahead", "back") else name)
 
@@ -61,7 +61,7 @@ _MISSING = {
     ("itself", True): say("no_token"),
     ("same token", True): say("no_equal_token"),
 }
-"""The tokens that may be missing, by what a head looks for and whether in cross-attention."""
+"""The words for what may be missing, by what a head looks for and whether it is in cross-attention."""
 
 _BLOCKERS = {
     "ahead": frozenset({"prefix", "padding", "sliding_window", "strided", "custom"}),

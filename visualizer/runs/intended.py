@@ -14,7 +14,7 @@ from visualizer.settings.settings import Selection, Settings
 say = texts_of(__name__)
 
 EXTRAS = {"documents": say("documents"), "padding": say("padding")}
-"""The parameters of an intention beside its kind, by their names in a link."""
+"""The additions that can be made to the kind of an intention, by their names in a link."""
 
 
 def kind_of(text: str) -> str:
@@ -56,7 +56,7 @@ def keys_before(selection: Selection, attention: MaskedAttention) -> int | None:
 
 
 def chosen_intent(selection: Selection, attention: MaskedAttention) -> Intent | None:
-    """Return the intention for the mask of an attention; None where there is none."""
+    """Return the stated intention of an attention's mask; None where nothing was said."""
     intent = read_intent(getattr(selection, attention.intent))
     is_placed = intent is not None and attention.crosses and intent.follows_position
     return replace(intent, cache=keys_before(selection, attention)) if intent is not None and is_placed else intent

@@ -1,4 +1,4 @@
-"""The replacements of tensors that the settings ask for, as edits of a pass."""
+"""The interventions of the settings, which put something in the place of tensors, as edits of a pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HasValue(Protocol):
 
 
 Stages = Mapping[str, HasValue]
-"""The stages of a pass, by path."""
+"""The stages that a pass computed, by path."""
 
 
 def edits_of(interventions: Iterable[Intervention], other: Callable[[], Stages]) -> dict[str, Edit]:

@@ -10,10 +10,10 @@ Value = TypeVar("Value")
 
 
 class KeepsResults:
-    """A holder of results, which last as long as it does."""
+    """An object that keeps the results computed of it for as long as it exists."""
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Compute a result under a key the first time, then return the one that was kept."""
+        """Return the result under a key: computed the first time, then kept."""
         if key not in self._kept:
             self._kept[key] = compute()
         found: Value = self._kept[key]

@@ -1,4 +1,4 @@
-"""The limits of size, known before anything is computed."""
+"""The limits of what can be drawn, checked before anything is computed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def way_out(settings: Settings) -> WayOut | None:
 
 
 def _tokens_that_fit(settings: Settings) -> int:
-    """Return how many tokens of each line can be drawn, so that one line fits into memory; all where none would."""
+    """Return the most tokens of each line that can be drawn if one line is to fit into memory; all if none fits."""
     most = MAX_TOKENS - settings.pad
     if problem_with_text(_shortened(settings, most)):
         return most
@@ -83,7 +83,7 @@ def _shortened(settings: Settings, n_tokens: int) -> Settings:
 
 
 def _lines_that_fit(settings: Settings) -> int:
-    """Return how many of the lines of a text fit into memory together; all where that cannot be told yet."""
+    """Return the number of lines of a text that fit into memory together; all where that cannot be told yet."""
     n_lines = len(lines_of(settings.text))
     if n_lines == 1 or problem_with_text(settings):
         return n_lines
@@ -177,7 +177,7 @@ def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, .
 
 
 def n_positions(*n_tokens: int) -> int:
-    """Return the number of positions of a model for sequences of so many tokens."""
+    """Return the number of positions that a model has for sequences of so many tokens."""
     return USUAL_POSITIONS if max(n_tokens) <= USUAL_POSITIONS else MAX_TOKENS
 
 
@@ -254,7 +254,7 @@ def _mask_bytes(attention: _Attention) -> int:
 
 
 def _n_masks(settings: Settings, n_layers: int) -> int:
-    """The largest number of masks in all layers and heads of an attention that sees these settings."""
+    """Return the most masks that an attention with these settings can have in all its layers and heads together."""
     scopes = read_planes(settings.custom) if "custom" in settings.mask else {}
     by_layer = any(scope.layer is not None for scope in scopes)
     by_head = any(scope.head is not None or asks_for_head(source) for scope, source in scopes.items())
@@ -318,7 +318,7 @@ def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
 
 
 def _fewer_layers(settings: Settings, encoded: Encoded) -> str:
-    """Return how far to lower ``n_layers``, and ``n_decoder_layers`` where it is apart; empty for single layers."""
+    """Say how far to lower ``n_layers``, and ``n_decoder_layers`` where it is apart; empty for single layers."""
     deepest = max(settings.n_layers, settings.depth)
     fewer = (_at_most(settings, n_layers) for n_layers in range(deepest - 1, 0, -1))
     less = next((less for less in fewer if bytes_for(less, encoded) <= MAX_BYTES), _at_most(settings, 1))

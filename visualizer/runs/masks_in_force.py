@@ -81,7 +81,7 @@ def _block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def padding_is_seen(masks: Mapping[str, CombinedMask], batches: Mapping[SequenceName, Batch]) -> bool:
-    """True if a token that is no padding may attend to padding, if there is no padding mask.
+    """True if a token that is not padding may attend to padding where there is no padding mask.
 
     Args:
         masks: by the path of every attention.
@@ -138,7 +138,7 @@ def _words_for(allowed: Tensor, context: MaskContext) -> str:
 
 @lru_cache(maxsize=16)
 def _found(cells: bytes, size: tuple[int, int], context: MaskContext) -> str:
-    """Find what the page asks for again when it shows the cells of a stroke."""
+    """Express the cells of a stroke; cached, because the page asks for it again when it shows them."""
     return express(torch.frombuffer(bytearray(cells), dtype=torch.bool).view(size), context)
 
 
@@ -146,7 +146,7 @@ def _found(cells: bytes, size: tuple[int, int], context: MaskContext) -> str:
 def mask_context(
     queries: TokenSequence, keys: TokenSequence | None = None, head: int = 0, item: int = 0
 ) -> MaskContext:
-    """Return the facts that an expression may ask in one head of an attention.
+    """Return the context that an expression may ask about in one head of an attention.
 
     Args:
         queries: the tokens that look.
@@ -210,7 +210,7 @@ def _sources(planes: Mapping[Scope, str], settings: Settings, layer: int) -> tup
 
 
 def _of_batch(sources: Sequence[str], queries: Batch, keys: Batch) -> Tensor:
-    """The cells of each head in each sequence, (B, H or 1, Tq, Tk); as ``_of_heads`` where they are the same."""
+    """Return the cells open to each head per sequence, (B, H or 1, Tq, Tk); as ``_of_heads`` where all agree."""
     pairs = zip(queries, keys, strict=True)
     painted = [_of_heads(sources, *pair, item) for item, pair in enumerate(pairs)]
     if all(torch.equal(cells, painted[0]) for cells in painted):
@@ -219,7 +219,7 @@ def _of_batch(sources: Sequence[str], queries: Batch, keys: Batch) -> Tensor:
 
 
 def _of_heads(sources: Sequence[str], queries: TokenSequence, keys: TokenSequence, item: int) -> Tensor:
-    """Return the cells that each head may attend to, (H, Tq, Tk), or (Tq, Tk) where they are the same for all."""
+    """Return the cells open to each head, (H, Tq, Tk), or (Tq, Tk) where they are the same for all."""
     if len(set(sources)) == 1 and not asks_for_head(sources[0]):
         return painted_cells(sources[0], mask_context(queries, keys, 0, item))
     contexts = [mask_context(queries, keys, head, item) for head in range(len(sources))]

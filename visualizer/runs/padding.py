@@ -20,7 +20,7 @@ _ROUNDING = 1e-4
 
 @dataclass(frozen=True)
 class PaddingEffect:
-    """The movement of the tokens' outputs when the padding is taken away.
+    """The change of the tokens' outputs when the padding is taken away.
 
     Attributes:
         output: the path of what the model puts out.

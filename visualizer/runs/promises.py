@@ -1,4 +1,4 @@
-"""The influence that the masks promise, set beside what is measured on the model itself."""
+"""The promises of the masks about who influences whom, set beside what is measured on the model itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AT_ONCE = 64**2 * 64**2 * 2
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """The measured influence of one run.
+    """The measurement of one run.
 
     Attributes:
         influence: the Jacobian norms of each layer's output and of the logits.
@@ -86,12 +86,12 @@ def layers_passed(settings: Settings, sequence: SequenceName, *, of_encoder: boo
 
 
 def effort(settings: Settings, n_tokens: int) -> int:
-    """Return the amount of computing, compared with ``AT_ONCE``."""
+    """Return the effort of a measurement, to be compared with ``AT_ONCE``."""
     return settings.depth * (n_tokens * settings.d_model) ** 2
 
 
 def estimate(run: Run, sequence: SequenceName, *, of_encoder: bool = False) -> float:
-    """Estimate the seconds that ``measure`` will take on this machine, from the first derivatives."""
+    """Estimate how long ``measure`` will take on this machine, in seconds, from the first derivatives."""
     return estimate_seconds(
         _measurable(run), lambda: run.forward(run), sequence, of_encoder=of_encoder, edits=run.edits
     )
@@ -178,14 +178,17 @@ def _padding_rows(run: Run, path: str) -> Tensor:
 
 
 def _intended(run: Run, sequence: SequenceName, intended: Intended) -> dict[str, Tensor]:
-    """The dependence if every layer of one attention attends as intended; padding rows may depend on all."""
+    """Return the tokens that each row may depend on if every layer of one attention attends as intended.
+
+    The rows of padding may depend on all.
+    """
     masks = {path: _intended_mask(run, path, intended) for path in run.promised}
     allowed = allowed_dependence(run.trace, masks, sequence)
     return {path: may | _padding_rows(run, path) for path, may in allowed.items()}
 
 
 def _intended_mask(run: Run, path: str, intended: Intended) -> Tensor | None:
-    """The cells that one attention should allow: those that are meant, or what its masks allow, without padding."""
+    """Return the cells that one attention should allow: those meant, or those its masks allow, without padding."""
     weights = f"{path}.weights"
     if without_layer(path) == intended.path:
         return intended.cells | _padding_rows(run, weights)

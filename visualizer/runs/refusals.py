@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WayOut:
-    """The run that would be computed instead.
+    """A way out of a refusal: the change of settings with which a run can be computed instead.
 
     Attributes:
         label: what the button says.

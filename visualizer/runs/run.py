@@ -82,7 +82,7 @@ class Run(KeepsResults):
 
     @cached_property
     def interventions(self) -> tuple[Intervention, ...]:
-        """The replacements of what the model computed, in the order in which they were asked for."""
+        """The interventions: what a person put in the place of what the model computed, in the order asked for."""
         return read_interventions(self.settings.edits)
 
     @property
@@ -92,7 +92,7 @@ class Run(KeepsResults):
 
     @property
     def subject(self) -> Subject:
-        """The settings that the numbers of the current sequence depend on."""
+        """The settings and the sequence that the numbers looked at depend on."""
         return Subject(self.settings, self.item)
 
     @property
@@ -150,7 +150,7 @@ class Run(KeepsResults):
         )
 
     def record_dataflow(self) -> Dataflow:
-        """Record the inputs of every stage by running the model again."""
+        """Record what every stage of this run was computed from, by running the model again."""
         return record_dataflow(self.model, lambda: self.forward(self))
 
     @cached_property
@@ -160,7 +160,7 @@ class Run(KeepsResults):
 
     @cached_property
     def structure(self) -> Hashable:
-        """The basis of the dataflow: modules, parameters, lines that ran, which stages are one tensor."""
+        """Everything the dataflow depends on: modules, parameters, lines that ran, which stages are one tensor."""
         firsts: dict[int, int] = {}
         stages = tuple(
             (
@@ -196,7 +196,7 @@ class Run(KeepsResults):
         return self.tokens[sequence].ids[row]
 
     def names_of(self, n_heads: int) -> tuple[str, ...]:
-        """Return the name of each head of an attention, "" where nothing is known."""
+        """Return the names of an attention's heads, which say what each does; "" where nothing is known."""
         return (self.head_names + ("",) * n_heads)[:n_heads]
 
     def head_label(self, head: int) -> str:
@@ -211,7 +211,7 @@ class Run(KeepsResults):
 
     @property
     def positions(self) -> Mapping[SequenceName, Tensor]:
-        """The positions of the tokens of each sequence, (B, T), without those in which it is simply 0, 1, 2, ..."""
+        """The positions of the tokens by sequence, (B, T), without sequences where they are simply 0, 1, 2, ..."""
         return positions_in(self.settings, self.batches)
 
     def n_heads(self, path: str) -> int | None:
@@ -220,7 +220,7 @@ class Run(KeepsResults):
 
     @cached_property
     def n_batch_items(self) -> int:
-        """The number of sequences that were computed at once."""
+        """The number of sequences computed at once."""
         return max(self.batch_size(path) for path in self.trace)
 
     def batch_size(self, path: str) -> int:

@@ -24,7 +24,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 say = texts_of(__name__)
 
 KEPT = 32
-"""The number of models that the process keeps."""
+"""The most models that the process keeps at hand."""
 
 LONGEST_ANSWER = LONGEST_SENTENCE
 """Tokens after which a model that does not end is stopped."""

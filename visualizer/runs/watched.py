@@ -111,7 +111,7 @@ class WatchedRun(KeepsResults):
         return _of_item(texts.decoder if of_decoder else texts.encoder, item) or self.trace.tokens
 
     def values(self, node: Node) -> Tensor:
-        """Compute an expression from the stages and the parameters that are there.
+        """Return the value of an expression, from the stages and the parameters that are there.
 
         Raises:
             KeyError: a stage or a parameter is not there.

@@ -25,7 +25,7 @@ from visualizer.settings.settings import FIELDS, Settings
 say = texts_of(__name__)
 
 USUAL_LIMIT = 12
-"""The number of tokens that a model without an end token writes, unless told otherwise."""
+"""The most tokens that a model without an end token writes, unless told otherwise."""
 
 LIMIT_OF_LARGE = 4
 """The same for a model of which one pass takes most of a second."""
@@ -77,7 +77,7 @@ class Writer:
         return bool(self.source)
 
     def reader(self, *, cached: bool) -> Reader:
-        """Return the reader of the tokens so far, with or without a key/value cache."""
+        """Return a reader of the tokens so far, with or without a key/value cache."""
         kind = CachedReader if cached else Reader
         return kind(
             self.model,
@@ -89,7 +89,7 @@ class Writer:
         )
 
     def _allowed(self) -> Tensor:
-        """Return the mask of the decoder's self-attention, (1, 1, T, T)."""
+        """Return the cells open to the decoder's self-attention, (1, 1, T, T)."""
         if self.masks.allowed is not None:
             return self.masks.allowed
         size = len(self.prompt) + self.longest
@@ -129,7 +129,7 @@ def writer_of(run: Run) -> Writer:
 
 
 def tokens_given(run: Run) -> Mapping[SequenceName, TokenSequence]:
-    """The tokens before a model writes: without the target, which it writes itself, and what it continues with.
+    """Return the tokens given before a model writes: without the target, which it writes itself, or a continuation.
 
     All tokens of a run that cannot write.
     """

@@ -1,4 +1,4 @@
-"""A model's text, step by step, and how much of it was already there when the settings changed."""
+"""The sequence that a model wrote, step by step, and how much of it was already there when the settings changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two ways to compute the same steps.
+    """The difference between two ways to compute the same steps.
 
     Attributes:
         probabilities: the largest difference of two probabilities.
@@ -60,7 +60,7 @@ class Difference:
 
     @property
     def is_rounding(self) -> bool:
-        """True if it is no more than float32 rounds."""
+        """True if the difference is no more than float32 rounds."""
         return self.probabilities <= ROUNDING and self.logits <= ROUNDING * max(1.0, self.largest_logit)
 
 
@@ -128,7 +128,7 @@ def search(writer: Writer, how: Beam) -> BeamTree:
 
 
 def largest_difference(writer: Writer, steps: tuple[Step, ...]) -> Difference:
-    """Return the largest difference of the steps from those of a reader that computes everything each time."""
+    """Return the difference of the steps from those of a reader that computes everything each time."""
     read = writer.reader(cached=False)
     pairs = [(step.logits.double(), next_logits(read(step.tokens)).double()) for step in steps]
     return Difference(

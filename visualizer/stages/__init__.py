@@ -1,1 +1,1 @@
-"""The knowledge about a stage: its inputs, its text, its checks, how its numbers came to be."""
+"""The stages explained: their inputs, their texts, their checks, the derivations of their numbers."""

@@ -27,7 +27,7 @@ say = texts_of(__name__)
 
 
 def facts(stage: StageInRun) -> Facts:
-    """Return the facts of the attention that a stage is of."""
+    """Return the facts about the attention that a stage is of."""
     n_heads, d_k = (stage.beside("q").value.shape[axis] for axis in (1, -1))
     names = [f"[{words}]({entry})" for words, entry in map(mask_piece, stage.run.mask_of(stage.module).names)]
     values = {
@@ -56,7 +56,7 @@ def _of_attention(stage: StageInRun) -> Iterable[Fact]:
 
 
 def _of_mask(stage: StageInRun) -> Iterable[Fact]:
-    """Return the facts of how an attention is masked. With a mask bug it is not as it should be."""
+    """Yield the facts about the masking of an attention. With a mask bug it is not as it should be."""
     if not stage.has_beside("mask"):
         yield "unmasked"
         return
@@ -180,7 +180,7 @@ def _output_checks(stage: StageInRun) -> Iterable[Check]:
 
 
 def agreeing(own: Callable[[StageInRun], Iterable[Check]]) -> Callable[[StageInRun], Iterable[Check]]:
-    """Check what must hold of a stage, and that its attention is PyTorch's own."""
+    """Add to the checks of a stage that its attention is PyTorch's own."""
 
     def found(stage: StageInRun) -> Iterable[Check]:
         yield from own(stage)
@@ -190,7 +190,7 @@ def agreeing(own: Callable[[StageInRun], Iterable[Check]]) -> Callable[[StageInR
 
 
 def agreement(run: Run, module: str) -> Check:
-    """Check that PyTorch's own attention gives what an attention gave in this very run, compared once."""
+    """Check that PyTorch's own attention gives what an attention gave in this very run; compared once."""
     if any(each.path.startswith(f"{module}.") for each in run.interventions):
         return Check(say("edited_attention"), None)
     return run.once(("agreement", module), lambda: attention_agreement(run.trace, module))

@@ -1,4 +1,4 @@
-"""Consequences of a stage's operation: what must hold, a line of NumPy, how a number came to be.
+"""The consequences of the operation that computed a stage: checks, a line of NumPy, the derivation of a number.
 
 An entry takes from here what it does not say itself, or the pieces to say it with.
 """
@@ -42,7 +42,7 @@ def is_one_operation(stage: StageInRun) -> bool:
 
 
 def checks(stage: StageInRun) -> Sequence[Check]:
-    """Check what must hold of a stage by its operation, computed again in float64."""
+    """Return the checks of a stage that follow from its operation, computed again in float64."""
     is_simple = is_one_operation(stage) and len(stage.inputs) == 1 and stage.value.dim() > 1
     find = _CHECKS.get(stage.operation) if is_simple else None
     return find(stage) if find else ()

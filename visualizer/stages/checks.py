@@ -75,7 +75,7 @@ def published_difference(value: Tensor, published: Tensor) -> float:
 
 
 def attention_agreement(trace: Trace, module: str) -> Check:
-    """Check that PyTorch's own attention gives what the attention at ``module`` gave in this run."""
+    """Check that PyTorch's own attention gives what the attention at ``module`` gave in this very run."""
     difference = sdpa_difference(trace, module)
     q, k, v = (trace[f"{module}.{name}"].value for name in ("q", "k", "v"))
     largest_score = q.norm(dim=-1).max() * k.norm(dim=-1).max()  # its rounding error shifts the weights by as much

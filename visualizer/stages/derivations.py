@@ -1,4 +1,4 @@
-"""Derivations of one number from the numbers before it: the reckoning of each operation, on plain arrays."""
+"""The derivation of one number from the numbers before it: the reckoning of each operation, on plain arrays."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Reckoning:
-    """The derivation of one number: the elements it was computed from, the steps that lead to it, and itself."""
+    """The reckoning of one number: the elements it was computed from, the steps that lead to it, and itself."""
 
     steps: tuple[Step, ...]
     value: float
@@ -152,7 +152,7 @@ def layer_norm(x: Terms, at: int, *, gamma: float, beta: float, epsilon: float) 
 
 
 def relu(x: float) -> tuple[Step, ...]:
-    """Derive the result of ReLU: what is above zero."""
+    """The larger of zero and a number."""
     return Step("x", x), Step("max(0, x)", max(0.0, x))
 
 
@@ -167,7 +167,7 @@ def gelu(x: float) -> tuple[Step, ...]:
 
 
 def dropout(number: float, p: float, *, is_zero: bool) -> Step:
-    """Derive what dropout with probability ``p`` made of a number: zero, or somewhat more than it was."""
+    """The result of dropout with probability ``p`` for a number: zero, or somewhat more than it was."""
     if number == 0.0:
         return Step(say("zero_already"), 0.0)
     return Step(say("dropped"), 0.0) if is_zero else Step(f"kept: ÷ (1 - {p:g})", number / (1 - p))

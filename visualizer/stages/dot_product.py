@@ -105,7 +105,7 @@ def _score(stage: StageInRun, cell: Cell) -> Derivation:
 
 
 def _masked(stage: StageInRun, cell: Cell, score: float) -> Step:
-    """Derive what the mask makes of a score."""
+    """Return the step in which the mask passes or blocks a score."""
     if not stage.has_beside("mask"):
         return Step(say("copy", score=_unmasked(stage).entry.title.lower().removesuffix("s")), score)
     if number_at(stage.beside("mask"), cell):
@@ -136,7 +136,7 @@ def _verdicts(stage: StageInRun, cell: Cell) -> Derivation:
 
 
 def _mask_checks(stage: StageInRun) -> Iterable[Check]:
-    """Count the blocked cells, once where every head has the same, and those of each mask."""
+    """Count the blocked cells, once where every head has the same, and how many of them each mask blocks."""
     mask, masks = stage.value, stage.run.mask_of(stage.module)
     blocked = _distinct_heads(~mask)
     text = say("cells_blocked", cells=_of_cells(blocked))

@@ -83,7 +83,7 @@ class StageEntry:
 
     @property
     def is_described(self) -> bool:
-        """True if somebody wrote down what it computes."""
+        """True if somebody wrote down what such a stage computes."""
         return bool(self.exact)
 
     def told(self, depth: Depth, facts: Facts) -> str:
@@ -111,7 +111,7 @@ class StageInRun:
 
     @property
     def stage(self) -> Stage:
-        """The recorded stage."""
+        """The record of the stage in the trace."""
         return self.run.trace[self.path]
 
     @property
@@ -131,7 +131,7 @@ class StageInRun:
 
     @cached_property
     def entry(self) -> StageEntry:
-        """The entry of its kind."""
+        """The entry for stages of its kind."""
         return find_entry(self.entries, self.run.trace, self.path)
 
     @property

@@ -1,4 +1,4 @@
-"""The consequences of the expression that computed a stage, whatever the name of the stage is."""
+"""The words, the check and the derivation of any stage from the expression that computed it, whatever its name."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _SHAPE_ONLY = frozenset(
 
 
 def reckon(run: Run, path: str, index: tuple[int, ...]) -> Reckoning:
-    """Derive the number at ``index`` of a stage."""
+    """Return the reckoning of the number at ``index`` of a stage."""
     return reckon_node(run.dataflow[path], index, lambda node: evaluate(node, run.trace, run.model))
 
 
@@ -84,7 +84,7 @@ def reckon_node(
     values: Callable[[Node], Tensor],
     through: Mapping[str, Node] | None = None,
 ) -> Reckoning:
-    """Derive the number at a place of an expression.
+    """Return the reckoning of the number at a place of an expression.
 
     Args:
         node: the expression.
@@ -125,7 +125,7 @@ class _Reader:
         return find(node, index) if find else self._by_element(node, index)
 
     def _moved(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        """Return the place of a number before it was moved, found by moving the places themselves."""
+        """Follow a number to where it stood before it was moved, found by moving the places themselves."""
         (before,) = node.inputs
         shape = self.values(before).shape
         places = torch.arange(math.prod(shape), dtype=torch.float64).reshape(shape)
@@ -178,7 +178,7 @@ class _Reader:
         return Reckoning((Step(say("mean", count=len(row.values)), value),), value, (row,))
 
     def _joined(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        """Find the joined tensor that a number stands in, and its place there."""
+        """Follow a number to its place in the joined tensor that it comes from."""
         given = [part for part in (*node.arguments[1:], *node.keywords.values()) if isinstance(part, int)]
         axis = (given[0] if given else 0) % len(index)
         place = index[axis]

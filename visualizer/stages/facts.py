@@ -1,4 +1,4 @@
-"""Facts of every stage of a run, whichever part of the model it is of."""
+"""The facts that may be told of every stage of a run, whichever part of the model it is of."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from visualizer.stages.texts import Fact, Facts
 
 
 def common_facts(stage: StageInRun) -> Facts:
-    """Return the facts about the origin of the weights, dropout and the width of the stage."""
+    """Return the origin of the weights, whether dropout is on, and the width of the stage."""
     p = stage.dropout
     values = {"p": f"{p:g}", "d_model": str(stage.value.shape[-1])}
     return Facts(frozenset({"dropout" if p else "no_dropout", *_of_weights(stage.run)}), values)
 
 
 def _of_weights(run: Run) -> Iterable[Fact]:
-    """Return the fact about the origin of the weights; a worked example's are given."""
+    """Yield the origin of the weights; a worked example's are given."""
     source = run.settings.weights
     if source == TRAINED:
         if checkpoint_of(run.settings).step:

@@ -20,7 +20,7 @@ say = texts_of(__name__)
 
 
 def facts(stage: StageInRun) -> Facts:
-    """Return the facts of the network that a stage is of."""
+    """Return the facts about the network that a stage is of."""
     is_relu = stage.run.activation(stage.path) == "relu"
     d_ff = stage.beside("hidden").value.shape[-1]
     return Facts(frozenset({"relu" if is_relu else "gelu"}), {"d_ff": str(d_ff)})

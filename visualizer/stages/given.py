@@ -1,4 +1,4 @@
-"""The inputs of a worked example: stages of a part of the model that stands by itself."""
+"""The stages that a worked example gives, of a part of the model that stands by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The most informative number of a row, where nobody has chosen one."""
+"""The number that says most of a row, where nobody has chosen one."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def clear_row(run: Run, selection: Selection) -> int:
 
 
 def largest_score(run: Run, cell: Cell) -> str:
-    """Return the key with the largest score of a row, where only far lower ones have a strong colour."""
+    """Name the key with the largest score of a row, where only far lower ones have a strong colour."""
     stage = run.trace[cell.path]
     if stage.name not in _SCORES:
         return ""

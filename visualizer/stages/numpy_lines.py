@@ -16,7 +16,7 @@ say = texts_of(__name__)
 
 @dataclass(frozen=True)
 class NumpyLine:
-    """The line of NumPy that computes one stage.
+    """The lines of NumPy that compute one stage.
 
     Attributes:
         code: one or a few lines; the last assigns the stage's name.
@@ -30,7 +30,7 @@ class NumpyLine:
 
 
 def notes(line: NumpyLine) -> str:
-    """The notes on the variables of a line; empty where there are none."""
+    """Return the notes on the variables of a line; empty where none needs one."""
     matrices = [name for name in line.reads if re.search(rf"\b{name}(\[.*?\])?\.T", line.code)]
     found = [say("stored", matrices=say("and").join(matrices))] if matrices else []
     found += [_GIVEN[name] for name in line.given if name in _GIVEN]
@@ -44,11 +44,11 @@ _GIVEN = {
     "bias": say("bias"),
     "positions": say("positions"),
 }
-"""The descriptions of variables from outside."""
+"""The meanings of variables from outside, by name."""
 
 
 def variable(source: str, path: str) -> str:
-    """The variable of a stage or a parameter in the line of the stage at ``path``: ``w_q``, ``b_q``, ``norm1``."""
+    """Name a stage or a parameter as the line of the stage at ``path`` does: ``w_q``, ``b_q``, ``norm1``."""
     *owner, name = source.split(".")
     if name == "weight":
         return owner[-1]

@@ -1,4 +1,4 @@
-"""The operands of a stage: its expression, and the inputs in it as its picture shows them."""
+"""The computation of a stage: its expression, and the inputs in it as its picture shows them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Wired:
-    """The connections of a stage to others in every run of one structure.
+    """The connections of a stage with others in every run of one structure.
 
     Attributes:
         node: its expression, without the tensors from outside and with the sizes of one of the runs.
@@ -63,7 +63,7 @@ _WIRINGS: dict[Hashable, Mapping[str, Wired]] = {}
 
 
 def wired(run: Run, path: str) -> Wired:
-    """Return how the stage at ``path`` was computed, recorded once for all runs of one structure."""
+    """Return the connections of the stage at ``path``, recorded once for all runs of one structure."""
     if run.structure not in _WIRINGS:
         parameters = parameters_of(run.model)
         flow = run.record_dataflow().items()

@@ -1,4 +1,4 @@
-"""The same tokens in another order through a model: two runs, set side by side token by token."""
+"""The same tokens in another order: two runs of a model, set side by side token by token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDER_OF_SUMS = 10 * TOLERANCE
 
 
 def compare_orders(typed: Run, shuffled: Run) -> Check:
-    """Compare the vectors of a text with those of the same text as typed.
+    """Check that the vectors of a text are those of the same text as typed, shuffled.
 
     Attention is a sum over keys, in which no key has a place, and all else is done row by row. So where neither
     positions nor masks go by place, another order of the tokens gives the same rows in another order (permutation
@@ -54,7 +54,7 @@ def _largest_difference(typed: Run, shuffled: Run) -> tuple[float, float]:
 
 
 def _outputs(run: Run) -> tuple[str, ...]:
-    """Return the outputs of each stack: the logits, and beside a decoder what the encoder hands to it.
+    """Return the paths of what leaves each stack: the logits, and beside a decoder what the encoder hands to it.
 
     Of an attention alone, which has no logits, its output.
     """
@@ -104,7 +104,7 @@ def _masks_by_place(typed: Run, shuffled: Run) -> tuple[str, ...]:
 
 
 def _cells(run: Run, module: str, part: Tensor, item: int) -> Tensor:
-    """Return the cells that a mask lets one sequence see, (H or 1, Tq, Tk)."""
+    """Return the cells that a mask leaves open to one sequence, (H or 1, Tq, Tk)."""
     whole = with_leading_axes(part)
     of_item = whole[min(item, len(whole) - 1)]
     return of_item.expand(-1, *run.trace[f"{module}.scores"].value.shape[-2:])

@@ -120,7 +120,7 @@ def bounds(values: NDArray[np.float32], numbers: Numbers = "signed") -> tuple[fl
 
 
 def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
-    """The masks that block each cell of an attention, (H or 1, Tq, Tk) with a bit per mask, and their names."""
+    """Return which masks block each cell of an attention, (H or 1, Tq, Tk) with a bit per mask, and their names."""
     mask = run.mask_of(module)
     if not mask.names:
         return None, ()
@@ -214,7 +214,7 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
 
 
 def _parts(operand: Operand) -> Sequence[str]:
-    """The parts side by side in a parameter: of a fused projection queries, keys and values, or some of them."""
+    """Return the parts side by side in a parameter: in a fused projection queries, keys and values, or some."""
     if ".w_qkv." not in operand.source:
         return ("",)
     if operand.rows is None:

@@ -53,7 +53,7 @@ ENTRIES: dict[str, tuple[StageEntry, ...]] = {
 
 
 def entry_of(run: Run, path: str) -> StageEntry:
-    """Return the entry of the kind of the stage at ``path``; its name alone where nobody has written an entry."""
+    """Return the entry for the stage at ``path``; its name alone where nobody has written an entry."""
     return find_entry(ENTRIES, run.trace, path)
 
 
@@ -69,7 +69,7 @@ def told(run: Run, path: str, depth: Depth) -> str:
 
 
 def facts_of(run: Run, path: str) -> Facts:
-    """Return the facts of the stage at ``path``."""
+    """Return the facts about the stage at ``path``."""
     stage = stage_of(run, path)
     return common_facts(stage) | stage.entry.facts(stage)
 

@@ -1,4 +1,4 @@
-"""The description of scores that an expression has changed: formula, line of NumPy, and how a number came to be."""
+"""Scores that an expression has changed: the formula, the line of NumPy, and the derivation of a number."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def checks(stage: StageInRun) -> Iterable[Check]:
 
 
 def steps(stage: StageInRun, cell: Cell) -> list[Step]:
-    """Derive, part by part, how the change makes one score another."""
+    """Return the steps in which the change turns one score into another, part by part."""
     scaled = stage.beside("scaled_scores").value[cell.batch : cell.batch + 1].double()
     found: dict[str, float] = {}
     for words, values in change_of(stage).parts(scaled):

@@ -1,4 +1,4 @@
-"""The sizes, in this run, of what the glossary explains."""
+"""The sizes in this run of what the glossary explains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _axes(run: Run) -> Iterator[tuple[str, str, int]]:
 
 
 def _place(path: str) -> str:
-    """Return the part of a model with more than one that a stage belongs to."""
+    """Return the part that a stage belongs to, of a model with more than one."""
     if "cross_attention" in path:
         return "cross-attention"
     return "source" if path.startswith("encoder.") else "target"
@@ -45,7 +45,7 @@ def _said(by_size: Mapping[str, Iterable[str]]) -> str:
 
 
 def _numbers(run: Run) -> Iterator[tuple[str, str]]:
-    """Return the numbers that are no axis."""
+    """Yield the numbers that are not the size of a stage's axis."""
     norm = next((module for module in run.model.modules() if isinstance(module, nn.LayerNorm)), None)
     if norm is not None:
         yield "epsilon", f"{norm.eps:g}"

@@ -1,4 +1,4 @@
-"""The texts about a stage: texts with sentences that are told only where facts of the run hold."""
+"""The text about a stage, with sentences that are told only where facts of the run hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OfPositions = Literal["sinusoidal", "learned", "without_positions", "some_positi
 OfWeights = Literal["trained", "untrained", "hand_built", "random"]
 OfOutput = Literal["output_bias", "answers_in_place", "expects_next"]
 Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
-"""A fact that may be true of a stage in a run, and so may be told."""
+"""A fact that may hold of a stage in a run, and so may be told."""
 
 
 TEXTS: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads(
@@ -69,7 +69,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a stage in a run.
+    """The facts that hold of a stage in a run.
 
     Attributes:
         holding: the facts that hold.

@@ -1,4 +1,4 @@
-"""The description of an operation of a watched model: its words, its picture, and how a number of it came to be."""
+"""The operations of a watched model: their words, their pictures, and the derivations of their numbers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def told_of_step(folded: Folded) -> str:
 
 
 def numbers_of_step(folded: Folded) -> str:
-    """Return the LaTeX that stands for the numbers in its formula; "" where there are none."""
+    """Return the numbers in its formula with their values, in LaTeX; "" where there are none."""
     names = {"epsilon": r"\epsilon"}
     return r",\quad ".join(f"{names.get(name, name)} = {_decimal(value)}" for name, value in folded.numbers.items())
 
@@ -100,7 +100,7 @@ def _decimal(value: float) -> str:
 
 
 def check_of_step(folded: Folded) -> Check:
-    """Return the difference of some operations from the formula of the step that they are."""
+    """Report how far some operations are from the formula of the step that they are."""
     if folded.difference is None:
         return Check(say("those_of_formula"), True)
     if not folded.difference:
@@ -165,7 +165,7 @@ def sheet_of(run: WatchedRun, value: Tensor, *, item: int, head: int, row: int =
 
 
 def sizes_of_sheet(value: Tensor, sheet: Sheet) -> tuple[int, int]:
-    """Return the number of rows and columns in all."""
+    """Return the number of rows and of columns in all."""
     if sheet.row_axis is None:
         return 1, value.numel()
     return value.shape[sheet.row_axis], value.shape[-1]
@@ -208,7 +208,7 @@ def _value(run: WatchedRun, operand: Operand) -> Tensor | None:
 def stage_panel(
     run: WatchedRun, stage: Stage, *, item: int, head: int, row: int, column: int, operator: str = ""
 ) -> Panel | None:
-    """Return the panel of a stage; None where its value is not known any more, or has no number."""
+    """Return the panel of a stage's value; None where it is not known any more, or has no number."""
     if stage.value is None or not stage.value.numel():
         return None
     panel = _panel(run, stage.path, stage.value, item=item, head=head, row=row, column=column)
@@ -360,13 +360,13 @@ def _is_cheap(run: WatchedRun, node: Operation, value: Tensor) -> bool:
 _MOST_PRODUCTS = 2**30
 
 _RANDOM = ("dropout", "rand", "randn", "bernoulli", "fused")
-"""The functions whose results differ when computed again, or agree only under conditions a page has not."""
+"""Operations that do not give the same again, or only under conditions that a page does not have."""
 
 
 def derivation(
     run: WatchedRun, stage: Stage, index: tuple[int, ...], folded: Folded | None = None
 ) -> Derivation | None:
-    """Derive the number at a place; None where its expression or an input of it is not there.
+    """Return the derivation of the number at a place; None where its expression or an input of it is not there.
 
     Args:
         run: what the stage is of.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False)
 class MaskContext:
-    """The facts about the Tq queries and the Tk keys.
+    """The known facts about the Tq queries and the Tk keys.
 
     Attributes:
         query_tokens: the token id of each query.

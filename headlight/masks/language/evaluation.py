@@ -25,7 +25,7 @@ COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
     ast.GtE: operator.ge,
     ast.Gt: operator.gt,
 }
-"""The function that each sign of comparison computes."""
+"""The function of each comparison operator."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class _Value:
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """The cells that an expression is evaluated on; ``text`` is for what has to be said of a part of it."""
+    """The tensors that the expression is evaluated on; ``text`` is for what has to be said of a part of it."""
 
     text: str
     size: tuple[int, ...]

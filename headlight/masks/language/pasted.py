@@ -1,4 +1,4 @@
-"""A reader of pasted functions: it looks up their names, writes out their functions and returns an expression."""
+"""The result of a pasted function as an expression: its names are looked up, its functions are written out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Scope = Mapping[str, "ast.expr | _Named | _Function"]
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """A library whose functions are pasted.
+    """The language of the functions that are pasted.
 
     Attributes:
         parameters: what they are given, in order; the last two are the query and the key.
@@ -129,7 +129,7 @@ class Reader:
         return self._expression(returned.value, returned.scope)
 
     def _returned(self, statements: Sequence[ast.stmt], scope: Scope) -> _Named | None:
-        """Find what statements return, or else the last value that they name."""
+        """Find the value that statements return, or else the last that they name or say."""
         last: _Named | None = None
         for statement in statements:
             match statement:
@@ -218,7 +218,7 @@ class Reader:
         raise self._refusal(node, say("unknown_name", name=shortened(name), known=known))
 
     def _applied(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> ast.expr:
-        """Read what a function returns, for the query and the key where no arguments are given."""
+        """Return a function's result as an expression, for the query and the key where no arguments are given."""
         returned = self._bound(node, function, given, scope)
         return self._expression(returned.value, returned.scope)
 
@@ -234,7 +234,7 @@ class Reader:
         return self._expression(named.value.elts[index], named.scope)
 
     def _bound(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> _Named:
-        """Find what a function returns, with the names that it may use."""
+        """Find the value that a function returns, with the names that it may use."""
         names = function.parameters
         needed = [name for name in names if name not in function.defaults]
         own: dict[str, ast.expr | _Named | _Function] = {

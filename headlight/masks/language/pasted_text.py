@@ -48,7 +48,7 @@ class PastedText:
         return body
 
     def place(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
-        """Return the first and the last column of a part of the statements."""
+        """Return the positions in the text at which a part of the statements begins and ends."""
         start = self._offset(node.lineno, self._column(node.lineno, node.col_offset))
         line = node.end_lineno or node.lineno
         return start, self._offset(line, self._column(line, node.end_col_offset or node.col_offset))

@@ -104,7 +104,7 @@ class ScoreExpression:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that it uses: some of score, q, k, h, ..., and of the functions."""
+        """The names that it asks for: some of score, q, k, h, ..., and of the functions."""
         return frozenset(node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
 
 

@@ -16,10 +16,10 @@ from model.texts import texts_of
 say = texts_of(__name__)
 
 LONGEST = 2000
-"""The largest number of characters of an expression."""
+"""The largest number of characters in an expression."""
 
 DEEPEST = 50
-"""The greatest depth of an expression."""
+"""The largest number of parts of an expression that may stand inside one another."""
 
 LARGEST = 2**62
 """No number may become larger than this, so that sums and products never leave 64 bits."""
@@ -146,7 +146,7 @@ def too_deep(start: int, end: int) -> MaskExpressionError:
 
 
 def meant_by(word: str) -> str | None:
-    """Guess the word that an unknown word was meant to be."""
+    """Guess the word that an unknown one was meant to be."""
     return _MEANT.get(word) or next(iter(difflib.get_close_matches(word, _WORDS, n=1)), None)
 
 

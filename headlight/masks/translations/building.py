@@ -14,7 +14,7 @@ from headlight.masks.translations.lines import WIDTH, commented, wrapped
 
 @dataclass(frozen=True)
 class Library:
-    """The spelling of a library of arrays for what a mask is built of.
+    """A library of arrays, and its spelling of what building a mask takes.
 
     Attributes:
         name: the module.

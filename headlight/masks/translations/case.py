@@ -22,7 +22,7 @@ FACTS = {
     "query_segment": "query_segments",
     "key_segment": "key_segments",
 }
-"""The facts that a condition can ask of the tokens, by its name in the condition: the name in ``MaskContext``."""
+"""The facts that a condition can ask of the tokens, by the name in the condition: the name in ``MaskContext``."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,7 +154,7 @@ def _blocked_lines(given: MaskToTranslate, name: str) -> list[str]:
 
 
 def _batch_lines(given: MaskToTranslate, name: str) -> list[str]:
-    """Repeat a mask that differs between heads for a batch: all heads of the first sequence come first."""
+    """Say how a mask that differs by head is brought to a batch: all heads of the first sequence come first."""
     return [f"# (B * H, Tq, Tk), here for one sequence: {name}.repeat(B, 1, 1) for B"] if given.is_per_head else []
 
 

@@ -15,7 +15,7 @@ say = texts_of(__name__)
 
 @dataclass(frozen=True)
 class Translation:
-    """One library's way to take a mask.
+    """The form in which one library takes a mask.
 
     Attributes:
         title: the library and, where it has several, the kind of mask.

@@ -86,7 +86,7 @@ def payload(
     header: dict[str, Any],
     precision: Precision = "fit",
 ) -> bytes:
-    """The browser's message of one or more arrays of weights, by the names that its JavaScript gives them."""
+    """Pack one or more arrays of weights for the browser, by the names that its JavaScript gives them."""
     for each in weights.values():
         _check_shapes(each, masks, rows=rows, columns=columns, head_names=head_names)
     arrays: dict[str, Array | Scaled] = {name: in_precision(each, precision) for name, each in weights.items()}

@@ -1,1 +1,1 @@
-"""A model's writing, one step after the other, and the tree of a beam search."""
+"""The steps in which a model writes, one after the other, and the tree of a beam search."""

@@ -154,7 +154,7 @@ def generation_tree(
 
 
 def steps_payload(picture: StepsPicture, header: dict[str, Any]) -> bytes:
-    """Return the bytes that the browser receives."""
+    """Pack the picture for the browser."""
     header = header | {
         "labels": list(picture.labels),
         "n_prompt": picture.n_prompt,

@@ -175,7 +175,7 @@ def payload(
     columns: Axis,
     header: Mapping[str, Any],
 ) -> bytes:
-    """The browser's bytes: texts, one bit per cell painted or found, one byte of reasons, and the weights."""
+    """Pack for the browser texts, one bit per cell painted or found, one byte of reasons, and the weights."""
     given = {"painted": painted, "others": others, "weights": weights}
     found = {f"cells of {finding.title!r}": finding.cells for finding in findings}
     size = (len(rows.labels), len(columns.labels))
@@ -208,7 +208,7 @@ def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
 
 
 def parse_masks(value: object) -> dict[str, str]:
-    """Read ``bring_back`` from the browser: ``masks``, as it was given them; what is no text is left out."""
+    """Read what the browser sent as ``bring_back``: ``masks`` as given to it; what is no text is left out."""
     masks = value.get("masks") if isinstance(value, Mapping) else None
     given = masks if isinstance(masks, Mapping) else {}
     return {name: text for name, text in given.items() if isinstance(text, str)}

@@ -1,4 +1,4 @@
-"""Parts of the whole page: keys and their overview, how long a text may be, and what the browser keeps."""
+"""Keys for the whole page and their overview, how long a text may be, and what the browser keeps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEYS: Mapping[str, Act] = {
     "x": "hide",
     "r": "reveal",
 }
-"""Each key's act; besides, ``?`` opens the overview and ``f`` fills the screen, which the browser does alone."""
+"""The act of each key; besides, ``?`` opens the overview and ``f`` fills the screen, both in the browser alone."""
 
 OVERVIEW: tuple[tuple[str, str], ...] = (
     ("?", say("overview")),

@@ -85,7 +85,7 @@ def payload(
     reference: Weights | None,
     key: str,
 ) -> bytes:
-    """Return the bytes that the browser receives."""
+    """Pack the table for the browser."""
     _check(rows, columns, keys, blocked, reference)
     header = {
         "key": key,

@@ -207,7 +207,7 @@ def _layer_label(section: str) -> str:
 
 
 def _block_key(place: _Place, previous: str) -> str:
-    """The block of its layer that a stage is of; what dropout leaves and a norm straight after are their sum's."""
+    """Name the block of its layer that a stage is of; dropout's result and a norm right after are their sum's."""
     stage = place.stage
     if place.module:
         return place.module

@@ -102,7 +102,7 @@ def tensor_grid(
 def packed_panels(
     panels: Sequence[Panel], header: Mapping[str, Any] | None = None, *, precision: Precision = "fit"
 ) -> bytes:
-    """Return the bytes of the panels.
+    """Pack the panels for the browser.
 
     Raises:
         ValueError: as ``in_precision``.

@@ -74,7 +74,7 @@ def token_strip(
 
 
 def parse_token(value: object, sequences: Sequence[TokenSequence]) -> TokenChoice | None:
-    """Read ``select`` from the browser; None unless it is a token of these sequences with a sequence number."""
+    """Read what the browser sent as ``select``; None unless it is one of these tokens with a sequence number."""
     if not isinstance(value, dict):
         return None
     name, index, seq = value.get("sequence"), value.get("index"), value.get("seq")

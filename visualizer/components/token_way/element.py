@@ -18,7 +18,7 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Part:
-    """A part that wrote to the stream: its kind, what it is called, and the stage that a click on it leads to."""
+    """A part that wrote to the stream: its kind, its label, and the stage that a click on it leads to."""
 
     kind: str
     label: str
