@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import model
+from visualizer.settings.views import VIEWS as RECORDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("headlight", "model", "visualizer")
@@ -24,7 +25,7 @@ def name_of(source: Path) -> str:
     return ".".join(source.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-VIEWS = ("step", "token_way", "heads", "compare", "lab", "train", "generate", "watched")
+VIEWS = tuple(view.module.split(".")[0] for view in RECORDS.values())
 MODULES = {name_of(source): source for source in SOURCES}
 ROOMS = (
     *("model", "model.sources", "model.learning", "model.analysis"),

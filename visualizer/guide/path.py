@@ -10,7 +10,6 @@ from typing import Any
 from model.texts import texts_of
 from visualizer.guide.words import problem_of_condition, problem_of_line
 from visualizer.safe_text import visible
-from visualizer.settings.settings import View
 
 say = texts_of(__name__)
 
@@ -21,7 +20,7 @@ LONGEST_TITLE = 80
 LONGEST_LINE = 600
 MOST_LINES = 12
 
-LIGHTS: Mapping[View, tuple[str, ...]] = {
+LIGHTS: Mapping[str, tuple[str, ...]] = {
     "way": ("stream", "head", "feed_forward", "prediction"),
     "step": ("cell", "row", "column"),
     "heads": ("head",),
@@ -51,7 +50,7 @@ class Stop:
     """
 
     title: str
-    view: View
+    view: str
     light: str
     words: tuple[str, ...]
     trial: tuple[str, ...] = ()

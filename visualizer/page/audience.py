@@ -14,7 +14,7 @@ from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
-from visualizer.settings.settings import FIELDS, View
+from visualizer.settings.views import VIEWS
 from visualizer.state import drafts, state, widgets
 from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
@@ -26,14 +26,9 @@ say = texts_of(__name__)
 
 _DONE = "keys_done"
 _MENU = "audience_menu"
-OF_OTHER_MODELS = ("train", "watched")
-"""The views that show other models than the one whose results are hidden."""
-
-_ASKING = ("step", "heads", "compare")
-"""The views that ask about every run, whatever is chosen in them."""
 
 
-def audience_menu(view: View) -> None:
+def audience_menu(view: str) -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
     icon = ":material/co_present:"
     key = key_of(_MENU)
@@ -46,7 +41,7 @@ def audience_menu(view: View) -> None:
         mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
         if not is_student():
             widgets.switch("hidden", on_change=close)
-        if view in OF_OTHER_MODELS:
+        if not VIEWS[view].has_run:
             st.caption(say("not_covered"))
         _class(state.chosen().selection.class_code)
 
@@ -86,7 +81,7 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
     name, _, direction = act.partition("_")
     step = 1 if direction == "next" else -1
     if name == "view":
-        views = list(FIELDS["view"].choices)
+        views = list(VIEWS)
         return {"view": views[(views.index(selection.view) + step) % len(views)]}
     bounds = {"layer": settings.depth, "head": settings.n_heads, "token": n_tokens}
     field = "query" if name == "token" else name
@@ -103,7 +98,7 @@ def _begin_class() -> None:
     row = choices.selection.query
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
-    view = choices.selection.view if choices.selection.view in _ASKING else "heads"
+    view = choices.selection.view if VIEWS[choices.selection.view].asks else "heads"
     state.select(view=view, hidden=True, class_code=begin(), query=row)
     give(_MENU, False)
 

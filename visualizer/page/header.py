@@ -22,7 +22,8 @@ from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
-from visualizer.settings.settings import Selection, View
+from visualizer.settings.settings import Selection
+from visualizer.settings.views import VIEWS
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 from visualizer.state.widgets import notices
@@ -36,9 +37,6 @@ _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _ALONE = (Path(__file__).parent / "alone.css").read_text(encoding="utf-8")
 _PRESENTED = (Path(__file__).parent / "present.css").read_text(encoding="utf-8")
 _WALKED = ".st-key-sticky .stPopover { display: none; }"
-_WITHOUT_PATH: tuple[View, ...] = ("train", "watched")
-"""The views of other models than the one that the path leads through."""
-
 _SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
 _TITLES: Mapping[SequenceName, str] = {"source": say("source"), "target": say("target")}
 _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": say("keys"), "target": say("queries")}
@@ -84,7 +82,7 @@ def header(changed: Callable[[str, object], None]) -> None:
 
 def is_walked(selection: Selection) -> bool:
     """True if the card of the guided path is on the page; not where results are covered, which it would tell."""
-    return selection.guided and not selection.hidden and selection.view not in _WITHOUT_PATH
+    return selection.guided and not selection.hidden and VIEWS[selection.view].has_run
 
 
 def remarks(choices: Choices) -> None:

@@ -8,7 +8,6 @@ from model.learning.tasks import TASKS
 from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED
-from visualizer.settings.settings import View
 from visualizer.state import state
 from visualizer.state.state import Choices
 
@@ -37,7 +36,7 @@ def hides_no_padding(run: Run, choices: Choices) -> bool:
     return "padding" in chosen and not is_padded
 
 
-def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
+def sentences(run: Run, view: str = "step") -> tuple[str, ...]:
     """The truth on positions and dropout that their names do not say; a model that writes has no dropout."""
     settings, found = run.settings, []
     if settings.positions == "learned" and settings.weights != TRAINED:

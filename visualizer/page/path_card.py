@@ -19,7 +19,7 @@ from visualizer.page import sidebar
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.settings.settings import Selection, View
+from visualizer.settings.settings import Selection
 from visualizer.state import drafts, state
 
 say = texts_of(__name__)
@@ -91,24 +91,24 @@ def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, 
     )
 
 
-_OF_EXAMPLES: tuple[tuple[View, str], ...] = (
+_OF_EXAMPLES: tuple[tuple[str, str], ...] = (
     ("step", say("all_stages")),
     ("heads", say("all_heads")),
     ("compare", say("compare")),
 )
 
 
-def _onward(run: Run) -> tuple[tuple[View, str], ...]:
+def _onward(run: Run) -> tuple[tuple[str, str], ...]:
     """Return where the path leads in the end: to try a text of one's own; of a worked example, to what it has."""
     if (example := run.example) is not None:
         has = {"step": True, "heads": example.attends, "compare": example.mask is not None}
         return tuple((view, label) for view, label in _OF_EXAMPLES if has[view])
     writes = run.settings.architecture in ("decoder", "encoder-decoder")
-    last: tuple[View, str] = ("generate", say("generate")) if writes else ("compare", say("compare"))
+    last: tuple[str, str] = ("generate", say("generate")) if writes else ("compare", say("compare"))
     return ("lab", say("lab")), ("heads", say("heads")), last
 
 
-def _leave_for(event: object, onward: Sequence[tuple[View, str]]) -> None:
+def _leave_for(event: object, onward: Sequence[tuple[str, str]]) -> None:
     view = event.get("view") if isinstance(event, Mapping) else None
     if chosen := next((one for one, _ in onward if one == view), None):
         state.select(view=chosen, guided=False, stop=0)

@@ -22,10 +22,11 @@ from visualizer.settings.attentions import attention_named, paintings_in
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection
+from visualizer.settings.views import VIEWS
 from visualizer.stages.sizes import sizes_of
 from visualizer.state import drafts, state, token_way_events, widgets
 from visualizer.state.state import Choices
-from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
+from visualizer.views import RENDER
 from visualizer.views.citation import citation
 from visualizer.views.edits import edit_menu, edits_made
 from visualizer.work.cache import cached_run, prepare_process
@@ -36,9 +37,11 @@ say = texts_of(__name__)
 def show(choices: Choices) -> None:
     """Compute and draw what is chosen."""
     prepare_process()
-    if choices.selection.view in VIEWS_WITHOUT_RUN:
+    name = choices.selection.view
+    view, render = VIEWS[name], RENDER[name]
+    if not view.has_run:
         header.glossary_alone()
-        VIEWS_WITHOUT_RUN[choices.selection.view](choices)
+        render(choices)
         return
     try:
         run = cached_run(choices.settings)
@@ -52,7 +55,7 @@ def show(choices: Choices) -> None:
     choices = _off_padding(run, _found_in(run, _with_readable_painting(run, choices)))
     run = run.at(choices.selection.batch)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
-    writes = choices.selection.view == "generate"
+    writes = name == "generate"
     header.strip(
         tokens_given(run) if writes else run.tokens,
         choices,
@@ -67,14 +70,12 @@ def show(choices: Choices) -> None:
         header.batch_items(_beginnings(run))
         about_batch(run, choices.selection)
     another_order(run, choices)
-    edits_made(run, is_compared=choices.selection.view == "compare")
-    presses_masks = choices.selection.view in ("heads", "compare")  # notes above would move them under the hand
-    if not presses_masks:
+    edits_made(run, is_compared=name == "compare")
+    if not view.draws_heads:  # notes above would move the masks under the hand
         _notes(run, choices)
     _back_to_the_way(choices.selection)
-    seen = run if choices.selection.view in VIEWS_OF_BATCH else run.alone()
-    VIEWS[choices.selection.view](seen, choices.selection)
-    if presses_masks:
+    render(run if view.shows_batch else run.alone(), choices.selection)
+    if view.draws_heads:
         _notes(run, choices)
 
 

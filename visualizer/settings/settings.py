@@ -28,13 +28,13 @@ from visualizer.settings.fields import (
 )
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.settings.views import VIEWS
 
 say = texts_of(__name__)
 
 TokenKind = Literal["words", "characters", "bytes"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
-View = Literal["way", "step", "heads", "compare", "lab", "train", "generate", "watched"]
 Depth = Literal["plain", "exact"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 AttentionName = Literal["encoder", "decoder", "cross"]
@@ -155,7 +155,7 @@ class Selection:
     second "cat" of the default text, which the same-token head joins to the first.
     """
 
-    view: View = setting("step")
+    view: str = setting("step", choices={name: view.label for name, view in VIEWS.items()})
     layer: int = setting(0, most=11)
     head: int = setting(2, most=15)
     stage: str = setting("encoder.self_attention.weights", kind="stage")

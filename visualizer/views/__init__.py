@@ -1,33 +1,13 @@
-"""One module per view, with ``render(run, selection)``, or ``render(choices)`` where there is no run."""
+"""One module per view, which draws what its record in ``visualizer/settings/views.py`` says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 
-from visualizer.runs.run import Run
-from visualizer.settings.settings import Selection
-from visualizer.state.state import Choices
-from visualizer.views import compare, heads, step, token_way
-from visualizer.views.generate import view as generate
-from visualizer.views.lab import view as lab
-from visualizer.views.train import view as train
-from visualizer.views.watched import view as watched
+from visualizer.settings.views import VIEWS
 
-VIEWS: dict[str, Callable[[Run, Selection], None]] = {
-    "way": token_way.render,
-    "step": step.render,
-    "heads": heads.render,
-    "compare": compare.render,
-    "lab": lab.render,
-    "generate": generate.render,
+RENDER: Mapping[str, Callable[..., None]] = {
+    name: import_module(f"{__package__}.{view.module}").render for name, view in VIEWS.items()
 }
-"""The views of a finished run."""
-
-VIEWS_OF_BATCH = ("step",)
-"""Those that show a batch as it is; the others are given one sequence of it alone."""
-
-VIEWS_WITHOUT_RUN: dict[str, Callable[[Choices], None]] = {
-    "train": lambda choices: train.render(choices.training),
-    "watched": watched.render,
-}
-"""The views that compute what they show by themselves."""
+"""The function that draws each view: ``render(run, selection)``, or ``render(choices)`` where it has no run."""

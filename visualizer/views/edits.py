@@ -14,7 +14,8 @@ from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.interventions import MOST, Becomes, Intervention, write_interventions
-from visualizer.settings.settings import Selection, View
+from visualizer.settings.settings import Selection
+from visualizer.settings.views import VIEWS
 from visualizer.stages.registry import entry_of
 from visualizer.state import state, widgets
 from visualizer.state.controls import give, key_of
@@ -30,13 +31,9 @@ _BECAME: Mapping[Becomes, str] = {
 }
 
 
-_HEADS: tuple[View, ...] = ("heads", "compare")
-"""The views in which a head stands for what it found, its context."""
-
-
 def edit_menu(run: Run, path: str, selection: Selection) -> None:
     """A button that opens what can be put in the place of a stage, of one head or of one row of it."""
-    if selection.view in _HEADS:
+    if VIEWS[selection.view].draws_heads:  # a head stands for what it found, its context
         if not (modules := attention_modules(run.trace)):
             return
         layers = modules_of(run, attention_of(modules, selection.stage))

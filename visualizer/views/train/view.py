@@ -7,6 +7,7 @@ import streamlit as st
 from model.texts import texts_of
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.state import drafts, state
+from visualizer.state.state import Choices
 from visualizer.views.train import controls, one_moment, picture, session
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
 
@@ -15,9 +16,10 @@ say = texts_of(__name__)
 _REFUSED = "training_refused"
 
 
-def render(choice: TrainingChoice) -> None:
+def render(choices: Choices) -> None:
     """Draw the view: what is chosen as it was recorded, as it is being trained, or as it was."""
     one_moment.style()
+    choice = choices.training
     plan = _plan(choice)
     picture.elsewhere(choice, plan)
     look = controls.choose_look(choice, plan.task)
