@@ -3,14 +3,14 @@
 const mounted = new WeakMap();
 
 /**
- * Which server the page speaks with, as far as it can tell; whether that knows the page, has drawn it, and runs the
+ * The server that the page speaks with, as far as it can tell; whether that knows the page, has drawn it, and runs the
  * script; what it is told then.
  * @type {{ number: number, isReady: boolean, hasDrawn: boolean, isRunning: boolean, waiting: (() => void)[] }}
  */
 const server = { number: 0, isReady: true, hasDrawn: true, isRunning: false, waiting: [] };
 
 /**
- * What Streamlit calls for every new data and for every change of the theme.
+ * The function that Streamlit calls for every new data and for every change of the theme.
  *
  * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element,
  * and only the clean-up of the latest call ends the picture.
@@ -71,7 +71,7 @@ function tellServer(tell) {
 }
 
 /**
- * What Streamlit tells the host of its page. A server that was started again knows neither the page nor what to do when
+ * Streamlit's messages to the page's host. A server that was started again knows neither the page nor what to do when
  * somebody acts on it, until the script has run.
  */
 const HEARD = {
@@ -90,7 +90,7 @@ const HEARD = {
   },
 };
 
-/** What every whole run of the script draws anew says so: a run that another one breaks off ends without. */
+/** A sign that every whole run of the script draws anew: a run that another one breaks off ends without. */
 function pageIsDrawn() {
   server.hasDrawn = true;
   tellWhatWaits();

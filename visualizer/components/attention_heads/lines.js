@@ -262,7 +262,7 @@ export function strongestLines({ heads, rows, columns, threshold }) {
   let bin = histogram.length - 1;
   let room = MOST_LINES;
   while (bin > 0 && histogram[bin] <= room) room -= histogram[bin--];
-  // Of the weights in the last bin, too many for the room left, an even sample is drawn.
+  // The weights in the last bin are too many for the room left: an even sample is drawn.
   const stride = Math.max(1, Math.ceil(histogram[bin] / Math.max(room, 1)));
   const lowest = room > 0 ? bin : bin + 1;
   let inLastBin = 0;
@@ -285,7 +285,7 @@ function weightBin(weight) {
   return Math.min(WEIGHT_BINS - 1, Math.floor(weight * WEIGHT_BINS));
 }
 
-/** How many lines are in each bin of weights, and how many there are in all. */
+/** The number of lines in each bin of weights, and in all. */
 function weightHistogram(heads, threshold) {
   const histogram = new Uint32Array(WEIGHT_BINS);
   let total = 0;

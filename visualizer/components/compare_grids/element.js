@@ -287,14 +287,14 @@ function exactDifference(a, b) {
   return { has, get: (i) => (has(i) ? Math.fround(b.get(i) - a.get(i)) : undefined) };
 }
 
-/** What is left of `b` without `a`; both are numbers that stand for themselves times one unit. */
+/** The rest of `b` without `a`; both are numbers that stand for themselves times one unit. */
 function subtracted(a, b) {
   const values = new Float32Array(a.numbers.length);
   for (let i = 0; i < values.length; i++) values[i] = (b.numbers[i] - a.numbers[i]) * a.unit;
   return values;
 }
 
-/** How much of a query's weight B takes away from where it lay in A, in the mean of all queries. */
+/** The share of a query's weight that B takes away from where it lay in A, in the mean of all queries. */
 function movedText(moved) {
   if (moved < 5e-7) return say("none_moved");
   return moved < 0.001 ? say("little_moved") : say("moved", { percent: (100 * moved).toFixed(1) });
@@ -310,7 +310,7 @@ function compareLine(name, number, note) {
   );
 }
 
-/** Why a cell has no weight on one side, "" when nothing blocks it. */
+/** The reason why a cell has no weight on one side, "" when nothing blocks it. */
 function noteOn({ blocked, blockedBy, emptyRows }, row, i) {
   if (emptyRows?.[row]) return NO_KEY_LEFT;
   return blocked?.[i] ? blockedText(blocked[i], blockedBy) : "";

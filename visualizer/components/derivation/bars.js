@@ -39,13 +39,13 @@ export function measureBars(picture, available) {
   };
 }
 
-/** How the numbers stand: level where they fit side by side, upright when they are few. */
+/** The direction of the numbers: level where they fit side by side, upright when they are few. */
 function formOfNumbers(column, count, widest) {
   if (column >= widest + 5) return "level";
   return count <= UPRIGHT_NUMBERS ? "upright" : "none";
 }
 
-/** How the names stand: level over level numbers, where they are cut, or where they fit, else upright. */
+/** The direction of the names: level over level numbers, where they are cut, or where they fit, else upright. */
 function formOfLabels(column, numbers, widest) {
   if (numbers === "level" || (column >= UPRIGHT_COLUMN && column >= widest + 6)) return "level";
   return column >= UPRIGHT_COLUMN ? "upright" : "none";

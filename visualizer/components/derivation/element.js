@@ -1,5 +1,5 @@
 /**
- * How one number came to be: its elements as bars in aligned rows, then the steps that lead to the number.
+ * The derivation of one number: its elements as bars in aligned rows, then the steps that lead to the number.
  *
  * Pointing at an element (or walking with the arrow keys) shows it in all rows; an element that is a token also
  * lights that token everywhere on the page.
@@ -201,7 +201,7 @@ function showAlternative({ nodes: { reading, scroller }, picture }, title) {
   reading.writeSoon(title, () => picture.labels.map((_, index) => describeElement(picture, index).join(", ")));
 }
 
-/** What the canvas draws, out of what Python sent. */
+/** The canvas's content, out of what Python sent. */
 function buildPicture({ rows, arrays, columns, sequence, focus }, theme) {
   return {
     rows: rows.map((row, index) => {

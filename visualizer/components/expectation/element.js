@@ -85,7 +85,7 @@ class Expectation extends Picture {
     return Boolean(this.data.computed);
   }
 
-  /** Whether no cell is right or wrong, since no row was marked: nothing stands beside what was computed. */
+  /** True if no cell is right or wrong, since no row was marked: nothing stands beside what was computed. */
   get isBare() {
     return this.isRevealed && !this.data.arrays.codes.data.some(Boolean);
   }

@@ -1,4 +1,4 @@
-/** What is marked: a Uint8Array, row by row, 1 where a cell is marked; never changed, only made anew. */
+/** The marks: a Uint8Array, row by row, 1 where a cell is marked; never changed, only made anew. */
 
 /** The cells with one place marked alone in its row, or with the row empty where it was marked already. */
 export function withOneInRow(cells, columns, { row, column }) {
@@ -9,7 +9,7 @@ export function withOneInRow(cells, columns, { row, column }) {
   return found;
 }
 
-/** How many rows have a mark. */
+/** The number of rows that have a mark. */
 export function countRows(cells, columns) {
   let count = 0;
   for (let start = 0; start < cells.length; start += columns) {

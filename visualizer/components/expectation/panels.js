@@ -37,7 +37,7 @@ class SignedPanel extends MatrixPanel {
   }
 }
 
-/** What a person expects: a dot in each marked cell; later a tick, a cross, or a ring where a mark is missing. */
+/** The expectations: a dot in each marked cell; later a tick, a cross, or a ring where a mark is missing. */
 export class MarksPanel extends SignedPanel {
   listenToPointer() {
     const { plot, host } = this;
@@ -80,7 +80,7 @@ export class MarksPanel extends SignedPanel {
   }
 }
 
-/** What was computed, with a frame around each cell that differs from what was expected. */
+/** The computed cells, with a frame around each cell that differs from what was expected. */
 export class ComputedPanel extends SignedPanel {
   drawSigns(context) {
     const { cellWidth, cellHeight } = this.geometry;

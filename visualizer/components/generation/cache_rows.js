@@ -1,4 +1,4 @@
-/** Which rows of K and V each step computed and which came from the cache: a strip of cells per step. */
+/** The rows of K and V that each step computed, and those from the cache: a strip of cells per step. */
 
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { textsOf } from "../shared/texts.js";
@@ -34,7 +34,7 @@ function legendEntry(kind, text) {
   return makeElement("span", "cache-entry", {}, [makeElement("span", `cache-swatch ${kind}`), text]);
 }
 
-/** How many rows were computed up to this step, with and without a cache. */
+/** The count of rows computed up to this step, with and without a cache. */
 function rowsInWords({ cached, keys, own }, seen, read) {
   const without = read.reduce((total, count) => total + count, 0);
   const computed = seen.reduce((total, step) => total + step.computed, 0);

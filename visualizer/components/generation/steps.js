@@ -1,5 +1,5 @@
 /**
- * What a model writes, one token at a time, forward and back: the tokens so far, the probabilities of the next one,
+ * A model's writing, one token at a time, forward and back: the tokens so far, the probabilities of the next one,
  * the attention row that it rests on, the mask as it grows, and the rows of K and V.
  *
  * All steps are here already: going from one to another asks the server for nothing.
@@ -192,7 +192,7 @@ class GenerationSteps extends Picture {
     }, { cell: 44, cellHeight: 18, name: data.title });
   }
 
-  /** Which keys the row of this step may not see. */
+  /** The keys that the row of this step may not see. */
   blockedKeys(nSeen) {
     const { data, index } = this;
     if (!data.own) return data.arrays.keys_blocked.data;

@@ -93,7 +93,7 @@ class GenerationTree extends Picture {
     this.svg.replaceChildren(...heads, ...inOrder(this.edges), ...inOrder(this.items));
   }
 
-  /** What was finished or cut off, as a list. */
+  /** The texts that were finished or cut off, as a list. */
   drawResults() {
     const { nodes, best } = this.data;
     this.results.replaceChildren(...best.map((index, rank) => {
@@ -220,7 +220,7 @@ class GenerationTree extends Picture {
   }
 }
 
-/** Where each node stands: in the column of its length, the most probable on top. */
+/** The place of each node: in the column of its length, the most probable on top. */
 function placeNodes(nodes, column) {
   const columns = Map.groupBy(nodes.map((_, index) => index), (index) => nodes[index].depth);
   const places = [];

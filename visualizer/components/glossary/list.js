@@ -65,7 +65,7 @@ export class EntryList {
   }
 }
 
-/** What an entry says, as plain text. */
+/** The text of an entry, as plain text. */
 function plainText({ text }) {
   return text.map(([words]) => words).join("");
 }

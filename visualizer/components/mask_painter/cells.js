@@ -46,7 +46,7 @@ async function deflated(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Whether both are blocked at the same places. */
+/** True if both are blocked at the same places. */
 export function sameCells(first, second) {
   if (first === second) return true;
   if (first.length !== second.length) return false;
@@ -85,7 +85,7 @@ export function endsOfLine({ row, column }, rows, columns) {
     : [{ row, column: 0 }, { row, column: columns - 1 }];
 }
 
-/** Whether every cell of a row, or with `row` -1 of a column, is blocked. */
+/** True if every cell of a row, or with `row` -1 of a column, is blocked. */
 export function lineIsBlocked(cells, columns, { row, column }) {
   if (row >= 0) return cells.subarray(row * columns, (row + 1) * columns).every(Boolean);
   for (let i = column; i < cells.length; i += columns) if (!cells[i]) return false;
@@ -102,7 +102,7 @@ export function openCells(count) {
   return new Uint8Array(count);
 }
 
-/** How many cells are blocked. */
+/** The number of blocked cells. */
 export function countBlocked(cells) {
   let count = 0;
   for (const cell of cells) count += cell;

@@ -346,7 +346,7 @@ class MaskPainter extends Picture {
     if (value === 0) this.refuse(touched);
   }
 
-  // What Python hears of.
+  // The events that Python hears of.
 
   /** Tell Python what is painted now. */
   tell() {
@@ -451,7 +451,7 @@ class MaskPainter extends Picture {
     this.pointer.point(place, at);
   }
 
-  /** What the note says about a place. */
+  /** The note about a place. */
   linesOf(place) {
     const isCell = place.row >= 0 && place.column >= 0;
     return isCell ? cellLines(this.shown, place) : labelLines(this.shown, place, this.isPainting);

@@ -10,7 +10,7 @@ const SEVERITY_SHAPES = {
 };
 
 /**
- * What looks wrong about a mask, as a list. Pointing at an entry lights its cells; a click keeps them lit.
+ * The faults of a mask, as a list. Pointing at an entry lights its cells; a click keeps them lit.
  * host: {lightFound(), mend(index), focusGrid()}; `lit` is the index of the entry whose cells are to be lit, -1 for none.
  */
 export class FindingsList {

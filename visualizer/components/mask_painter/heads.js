@@ -67,7 +67,7 @@ export class PaintedHeads {
     });
   }
 
-  /** Whether all heads of a layer have room side by side. */
+  /** True if all heads of a layer have room side by side. */
   fitsIn(width) {
     return Boolean(this.live) && leastWidth(this.live.names[0].length) <= width;
   }
@@ -131,7 +131,7 @@ export class PaintedHeads {
     this.element.classList.toggle("painted-heads-partly", this.found.arrived.size < this.layers.length);
   }
 
-  /** Whether the numbers are those of the heads that are shown. */
+  /** True if the numbers are those of the heads that are shown. */
   isFitting() {
     const [layers, heads] = this.found?.arrays.weights.shape ?? [];
     return layers === this.live.names.length && heads === this.live.names[0].length;

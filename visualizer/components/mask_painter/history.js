@@ -3,7 +3,7 @@ import { packBits, unpackBits } from "./cells.js";
 const LONGEST_HISTORY = 100;
 
 /**
- * What was painted before and what was undone: cells, one bit each, and `beside` them the masks that were replaced with
+ * The painting's past, and what was undone: cells, one bit each, and `beside` them the masks that were replaced with
  * them, null where none were.
  */
 export class PaintHistory {

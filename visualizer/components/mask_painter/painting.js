@@ -6,7 +6,7 @@ import { namesOf } from "./reasons.js";
 const NO_STROKE = "no stroke is under way";
 
 /**
- * What is painted: the cells, row by row, the stroke under way, and what can be undone. `beside` are the other masks in
+ * The painting: the cells, row by row, the stroke under way, and what can be undone. `beside` are the other masks in
  * force: {masks, others, reasons}, where `masks` is how Python names them and the painting.
  */
 export class Painting {

@@ -32,7 +32,7 @@ export function reasonsOf(bits, reasons) {
   return reasons.filter((_, index) => bits & (1 << index));
 }
 
-/** How many cells each reason blocks. */
+/** The number of cells that each reason blocks. */
 export function countsOf(bits, reasons) {
   return reasons.map((_, index) => {
     let count = 0;
@@ -62,7 +62,7 @@ export class Hatches {
   }
 
   /**
-   * What fills a cell with these bits: stripes in the colours of its reasons, one after the other. Without a known
+   * The fill of a cell with these bits: stripes in the colours of its reasons, one after the other. Without a known
    * reason it is the plain hatch: cells can be painted after their reasons have changed and before all is drawn anew.
    */
   patternOf(bits, context) {

@@ -9,7 +9,7 @@ import { namesOf, reasonsOf, reasonVariable } from "./reasons.js";
 const say = textsOf("mask_painter/sentences");
 const DESCRIBED_ROWS = 24;
 
-/** What the note says about a cell; `shown` is what `shownOf` returns. */
+/** The note about a cell; `shown` is what `shownOf` returns. */
 export function cellLines(shown, place) {
   const lines = [cellLine(shown, place)];
   if (shown.emptyRows?.[place.row]) lines.push(tooltipLine("tooltip-warning", say("empty_row")));
@@ -51,7 +51,7 @@ function reasonParts(reasons) {
   });
 }
 
-/** What the note says about a whole row or column, and what a click on its label does while cells are painted. */
+/** The note about a whole row or column, and what a click on its label does while cells are painted. */
 export function labelLines({ axes, size, bits }, place, isPainting) {
   const isRow = place.row >= 0;
   const parts = isRow ? positionParts(axes.rowAxis, place.row) : positionParts(axes.columnAxis, place.column);

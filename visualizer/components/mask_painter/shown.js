@@ -4,7 +4,7 @@ import { countBlocked, openCells, sameCells, unpackBits } from "./cells.js";
 import { blockedBits, countsOf } from "./reasons.js";
 
 /**
- * What Python sent, read: {axes, size, masks, reasons, others, cells, bits, weights, dtype, weighed, title, findings, found}.
+ * Python's message: {axes, size, masks, reasons, others, cells, bits, weights, dtype, weighed, title, findings, found}.
  * `size` is {rows, columns}, `cells` its painting, `bits` what blocks every cell together, `dtype` how exact the weights
  * are, `weighed` the painting that they are under, `title` what they are of, `found` the cells of each finding.
  */
@@ -53,7 +53,7 @@ export function withoutOthers({ masks, others, reasons }) {
 }
 
 /**
- * What is on the screen while these cells are painted: {axes, size, reasons, weights, findings} as given, the `bits` of
+ * The screen while these cells are painted: {axes, size, reasons, weights, findings} as given, the `bits` of
  * every cell, what follows from them, and `answered`: the bits that the weights are under. `isPending` says that the
  * painting is newer than those, `isUnjudged` that it is newer than the findings.
  */

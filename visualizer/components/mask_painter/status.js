@@ -10,7 +10,7 @@ const HINTS = {
   look: say("look"),
 };
 
-/** What is said of the painting: how much is blocked, what went wrong with the last stroke, and how to paint. */
+/** The words about the painting: how much is blocked, what went wrong with the last stroke, and how to paint. */
 export function makeStatus() {
   const counted = makeElement("span", "painted-count");
   const warning = makeElement("span", "painted-warning");

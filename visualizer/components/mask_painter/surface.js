@@ -55,7 +55,7 @@ export class MaskSurface extends MatrixPanel {
     body.addEventListener("pointerleave", () => this.pressed || host.leave());
   }
 
-  /** How wide everything is, the names of the axes included. */
+  /** The width of everything, the names of the axes included. */
   get width() {
     return Math.max(this.geometry.left + this.geometry.plotWidth, AXIS_NAMES);
   }
@@ -196,7 +196,7 @@ export class MaskSurface extends MatrixPanel {
   }
 }
 
-/** Where the note of a pointer stands: beside a mouse, above a finger. */
+/** The place of a pointer's note: beside a mouse, above a finger. */
 function pointOf({ clientX, clientY, pointerType }) {
   return { x: clientX, y: pointerType === "touch" ? clientY - FINGER : clientY };
 }

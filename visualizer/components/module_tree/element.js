@@ -81,7 +81,7 @@ class ModuleTree extends Picture {
     this.chips.querySelector(`[data-${focused?.kind}="${CSS.escape(focused?.value ?? "")}"]`)?.focus();
   }
 
-  /** What has the focus among the chips, to have it again when they are drawn anew. */
+  /** The chip with the focus, to have it again when they are drawn anew. */
   focused() {
     const { activeElement } = /** @type {Document | ShadowRoot} */ (this.root.getRootNode());
     if (!(activeElement instanceof HTMLElement) || !this.chips.contains(activeElement)) return null;
@@ -164,7 +164,7 @@ class ModuleTree extends Picture {
     this.go(walk[walk.indexOf(this.index) + by]);
   }
 
-  /** What Previous and Next walk through: the current operation too where its step was closed over it. */
+  /** The way of Previous and Next: the current operation too where its step was closed over it. */
   walked() {
     return walkOf(this.tree, new Set([...this.opened, ...around(this.tree, this.index)]));
   }

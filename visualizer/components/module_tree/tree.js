@@ -67,7 +67,7 @@ export function isStep(item) {
   return typeof item === "object" && "step" in item;
 }
 
-/** What names an item that opens: the path of a module, a step's number. */
+/** The key of an item that opens: the path of a module, a step's number. */
 export function keyOf(item) {
   return isStep(item) ? `step ${item.step}` : item.path;
 }

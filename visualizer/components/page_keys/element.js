@@ -8,7 +8,7 @@ const say = textsOf("page_keys/element");
 const PAUSE = 60; // milliseconds within which keys are told together
 
 /**
- * What holds for the whole page: an overview of its keys, full screen, what Python does for the other keys, how long a
+ * Parts of the whole page: an overview of its keys, full screen, what Python does for the other keys, how long a
  * text may be, and what the browser keeps.
  */
 class PageKeys extends Picture {

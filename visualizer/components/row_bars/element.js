@@ -221,7 +221,7 @@ class RowBars extends Picture {
     return lines;
   }
 
-  /** What the tooltip says: which chart, then key, number and whether it is blocked. */
+  /** The tooltip's words: the chart, then key, number and whether it is blocked. */
   describeBar(cell, index, size) {
     const { values, isBlocked, reference } = this.seriesOf(cell)[size];
     const row = this.data.rows[Math.floor(cell / this.columns)];
@@ -268,7 +268,7 @@ class RowBars extends Picture {
     event.stopPropagation();
   }
 
-  /** Where a key leads: over the keys and on into the next chart, or to the chart below and above. */
+  /** The target of a key: over the keys and on into the next chart, or to the chart below and above. */
   afterKey(key) {
     const { cell, index } = this.cursor;
     const last = this.keys - 1;

@@ -1,4 +1,4 @@
-/** How the table fits the width that it has. */
+/** The table's fit to the width that it has. */
 
 import { makeElement, tokenSpan } from "../shared/dom.js";
 

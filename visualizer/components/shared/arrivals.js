@@ -90,7 +90,7 @@ function hide(element) {
   if (!element.hidden) element.hidden = true;
 }
 
-/** What the server says of an address that it does not answer. */
+/** The server's sentence on an address that it does not answer. */
 class Refusal extends Error {}
 
 async function followNumbers(address, signal) {

@@ -4,7 +4,7 @@ import { hatchTile } from "./matrix_pixels.js";
 
 const WIDEST_BAR = 28;
 
-/** Where a bar stands: wide ones apart from their neighbours, thin ones close. */
+/** The place of a bar: wide ones apart from their neighbours, thin ones close. */
 export function barPlace(index, column) {
   const width = Math.min(WIDEST_BAR, column >= 4 ? column * 0.72 : Math.max(1, column - 0.5));
   return { left: index * column + (column - width) / 2, width };

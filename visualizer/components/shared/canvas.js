@@ -9,7 +9,7 @@ const say = textsOf("shared/canvas");
 let measuring;
 
 /**
- * What draws on a canvas.
+ * A pen for a canvas.
  * @template {HTMLCanvasElement | OffscreenCanvas} Canvas
  * @param {Canvas} canvas
  * @param {CanvasRenderingContext2DSettings} [settings]
@@ -73,7 +73,7 @@ export function shortened(context, text, width) {
   return `${characters.join("")}…`;
 }
 
-/** Where each row or column begins, in device pixels, and where the last one ends. */
+/** The places where each row or column begins, in device pixels, and where the last one ends. */
 export function edgesOf(count, length) {
   return Float64Array.from({ length: count + 1 }, (_, i) => Math.round((i * length) / count));
 }

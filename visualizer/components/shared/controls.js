@@ -97,7 +97,7 @@ export function headTitle(head, name = "") {
   return name ? say("named_head", { head, name }) : say("head", { head });
 }
 
-/** Which of `count` heads are shown once one of them is chosen, alone or beside the others; never none. */
+/** The heads of `count` that are shown once one of them is chosen, alone or beside the others; never none. */
 export function headsAfter(shown, head, count, besideOthers) {
   const heads = new Set(besideOthers ? shown : [head]);
   const isAlone = shown.size === 1 && shown.has(head);
@@ -130,7 +130,7 @@ export function makeCurveControl(onChange) {
   return makeSegments(say("scale"), options, onChange);
 }
 
-/** What is turned now and then, behind one word; `note(text)` says beside it what is not as usual. */
+/** The controls that are turned now and then, behind one word; `note(text)` says beside it what is not as usual. */
 export function makeFold(title, children) {
   const note = makeElement("span", "fold-note");
   const summary = makeElement("summary", "fold-title", {}, [title, note]);

@@ -52,7 +52,7 @@ export class Dials {
     return this.dials.has(name);
   }
 
-  /** Where the numbers are of all dials as they stand, from the address without them. */
+  /** The address of the numbers of all dials as they stand, from the address without them. */
   addressFrom(address) {
     const parameters = [...this.dials.values()].map((dial) => dial.parameter()).filter(Boolean);
     return [address, ...parameters].join("&");

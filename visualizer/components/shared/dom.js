@@ -26,7 +26,7 @@ export function tokenSpan(text) {
 
 const segmenter = new Intl.Segmenter();
 
-/** Whether a text is one character as a person sees it. */
+/** True if a text is one character as a person sees it. */
 export function isOneCharacter(text) {
   return text.length < 12 && charactersOf(text).length === 1;
 }

@@ -2,9 +2,9 @@ const PAUSE = 400; // milliseconds without a change after which the host hears o
 const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
 
 /**
- * What a person does in a picture, numbered one after the other, and what the host hears of it.
+ * The acts of a person in a picture, numbered one after the other, and what the host hears of it.
  *
- * What the host sends may be older than what was done since: it says up to which number it has heard.
+ * A message of the host may be older than what was done since: it says up to which number it has heard.
  */
 export class Events {
   constructor(host) {
@@ -23,7 +23,7 @@ export class Events {
     this.host.send(name, { ...facts, seq: this.count() });
   }
 
-  /** Whether the host knew of all that was done here when it sent something with this number. */
+  /** True if the host knew of all that was done here when it sent something with this number. */
   areKnown(seq) {
     const known = this.isKnown(seq);
     if (known) this.seq = seq;

@@ -39,7 +39,7 @@ export class ExactNumbers {
   }
 }
 
-/** Where the exact numbers of one cell are, from where those of its picture came from. */
+/** The address of the exact numbers of one cell, from that of its picture. */
 export function addressOfCell(address, layer, place) {
   const [path, query] = address.split("?");
   const parameters = new URLSearchParams(query);

@@ -37,7 +37,7 @@ export class FetchedPicture extends Picture {
     else if (!isUnderWay) this.fetchNumbers(header, addresses);
   }
 
-  /** Whether what is waited for are the numbers of a header, from these addresses in this order. */
+  /** True if what is waited for are the numbers of a header, from these addresses in this order. */
   isUnderWay(addresses) {
     const asked = this.request?.addresses;
     return Boolean(asked) && this.arrivals.awaited === asked && String(addresses) === String(asked);
@@ -66,12 +66,12 @@ export class FetchedPicture extends Picture {
     this.arrivals.cancel();
   }
 
-  /** Where the numbers of a header are, in the order in which they are wanted. */
+  /** The addresses of a header's numbers, in the order in which they are wanted. */
   addressesOf(header) {
     return [header.address];
   }
 
-  /** What has arrived so far: `found`, null before the first answer, with one more answer. */
+  /** The answers so far: `found`, null before the first answer, with one more answer. */
   joined(found, answer, _header) {
     return { ...answer, isWhole: true };
   }
@@ -129,7 +129,7 @@ export class LayeredPicture extends FetchedPicture {
     });
   }
 
-  /** How many numbers the picture has, in all layers. */
+  /** The count of the picture's numbers, in all layers. */
   countNumbers() {
     const { layers, heads, rows, columns } = this.controls.size;
     return layers * heads * rows * columns;

@@ -1,5 +1,5 @@
 /**
- * What follows a hand: one request at a time, for where the hand is by then. Places that it has left meanwhile are not
+ * A follower of a hand: one request at a time, for where the hand is by then. Places that it has left meanwhile are not
  * asked for.
  */
 export class Follower {

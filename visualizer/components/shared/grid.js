@@ -165,7 +165,7 @@ export class MatrixPanel {
     this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));
   }
 
-  /** What is said is of another matrix: until this one is in words, once it is near the window, it has its title. */
+  /** The words are of another matrix: until this one is in words, once it is near the window, it has its title. */
   forgetWords() {
     const { matrix, look } = this;
     if (this.said?.matrix === matrix && this.said.title === look.title && !look.rowTexts) return;
@@ -195,7 +195,7 @@ export class MatrixPanel {
     this.columnName.className = `light-name light-name-column position-${axisRole(this.matrix.columnAxis)}`;
   }
 
-  /** What the labels need, which may stick out of the plot. */
+  /** The room of the labels, which may stick out of the plot. */
   overlayWidth() {
     const { left, plotWidth, labelled } = this.geometry;
     return Math.max(left + plotWidth, labelled ? axisNamesWidth(this.matrix, left, this.look.scale.theme.font) : 0);
@@ -335,7 +335,7 @@ export class MatrixPanel {
   }
 }
 
-/** Whether two matrices have the same hatch and labels. */
+/** True if two matrices have the same hatch and labels. */
 function looksAlike(one, other) {
   const isSame = (name) => one[name] === other[name];
   return ["blocked", "emptyRows", "marked", "rowAxis", "columnAxis"].every(isSame);
@@ -377,12 +377,12 @@ function drawAxisNames(context, rowAxis, columnAxis, geometry, theme) {
   context.fillText(`${columnAxis.name} →`, columnNameStart(context, rowAxis, geometry.left), 0);
 }
 
-/** Where the name of the columns begins: over the plot, or after the name of the rows. */
+/** The start of the columns' name: over the plot, or after the name of the rows. */
 function columnNameStart(context, rowAxis, left) {
   return Math.max(left, context.measureText(`${rowAxis.name} ↓`).width + 8);
 }
 
-/** How far the names of the axes reach: beyond the plot where that is very narrow. */
+/** The reach of the axes' names: beyond the plot where that is very narrow. */
 function axisNamesWidth({ rowAxis, columnAxis }, left, font) {
   const context = textContext(labelFont(font));
   return Math.ceil(columnNameStart(context, rowAxis, left) + context.measureText(`${columnAxis.name} →`).width) + 1;
@@ -420,7 +420,7 @@ export function cellNumber(value) {
   return size < 10 ? withMinusSign(value.toFixed(2)).replace(/^−(?=0\.00$)/, "") : shortNumber(value);
 }
 
-/** How strong a number is that rounds to zero: no stronger than can be read (4.5 to 1 on the background). */
+/** The strength of a number that rounds to zero: no stronger than can be read (4.5 to 1 on the background). */
 export const STEPS_BACK = 0.6;
 
 /** Write every number into its cell. */
@@ -480,7 +480,7 @@ function drawPlate(context, text, x, y, theme) {
 }
 
 /**
- * What a tooltip says about a cell: where it is, its number, and what blocks it.
+ * A tooltip's words about a cell: its place, its number, and what blocks it.
  * @param {Matrix} matrix
  * @param {string} valueName
  * @param {number} row

@@ -50,7 +50,7 @@ export function tickStep(cellSize, distance) {
 }
 
 /**
- * Where everything of a panel goes, in CSS pixels.
+ * The places of all parts of a panel, in CSS pixels.
  * limits: {width, height, tallest, cell, cellHeight, cellWidth, top}: the most that the width of the whole panel, the
  * height of its plot, that with the labels and one cell may take; the height and the width of large cells where they
  * are not to be square, and the least room above the plot, if given.
@@ -98,12 +98,12 @@ export function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cell
   };
 }
 
-/** How wide a panel has to be so that its cells are large enough for labels. */
+/** The width of a panel that its cells are large enough for labels. */
 export function roomForLabels(matrix, font) {
   return fullMargins(matrix, font, LABEL_CELL).left + LABEL_CELL * matrix.columnAxis.labels.length;
 }
 
-/** Whether the label of a column reads upwards: a single character never does, it is no narrower so. */
+/** True if the label of a column reads upwards: a single character never does, it is no narrower so. */
 export function readsUpwards(label, columnLabels) {
   return columnLabels === "upright" && !isOneCharacter(label);
 }
@@ -140,12 +140,12 @@ export function cellUnder(box, { clientX, clientY }, rows, columns) {
   };
 }
 
-/** Whether the labels of an axis are more than its numbers. */
+/** True if the labels of an axis are more than its numbers. */
 function isNamed({ labels }) {
   return labels.some((label, index) => label !== String(index));
 }
 
-/** How far a cell that is too small as a square grows along an axis. */
+/** The growth along an axis of a cell that is too small as a square. */
 function longestSide(axis, square) {
   const { labels } = axis;
   if (isNamed(axis)) return clamp(NAMED_CELL.ratio * square, LABEL_CELL + 2, NAMED_CELL.size);
@@ -158,7 +158,7 @@ function wholePixels(size, pixelRatio) {
 }
 
 /**
- * How many panels go side by side so that all are large and the whole gallery is not too high; a few more where that
+ * The number of panels side by side so that all are large and the whole gallery is not too high; a few more where that
  * fills every row.
  */
 export function galleryColumns(count, width, { gap, smallest, aspect, height }) {

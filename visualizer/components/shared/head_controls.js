@@ -8,7 +8,7 @@ import { textsOf } from "./texts.js";
 const say = textsOf("shared/head_controls");
 
 /**
- * Which layer and head are shown and how, in a picture of every head of every layer: the controls, and what the host
+ * The layer and head that are shown, in a picture of every head of every layer: the controls, and what the host
  * hears of them. A change is drawn at once.
  */
 export class HeadControls {
@@ -52,7 +52,7 @@ export class HeadControls {
     return clamp(data.seq >= this.events.seq ? data.layer : this.layer, 0, nLayers - 1);
   }
 
-  /** What a layer is called in a sentence. */
+  /** The name of a layer in a sentence. */
   layerName(layer = this.layer) {
     return this.data.layer_names?.[layer] ?? say("layer", { layer });
   }
@@ -103,7 +103,7 @@ export class HeadControls {
     this.events.send("select", { query, key });
   }
 
-  /** What the host hears: layer and head, and the looks as texts. */
+  /** The message to the host: layer and head, and the looks as texts. */
   written() {
     const looks = Object.entries(this.looks).map(([name, value]) => [name, String(value)]);
     return { ...Object.fromEntries(looks), layer: this.layer, head: this.head };
@@ -114,7 +114,7 @@ export class HeadControls {
   }
 }
 
-/** What is equal to what was there before stays it, so that what is drawn of it can stay too. */
+/** An equal value stays the one that was there before, so that what is drawn of it can stay too. */
 function asBefore(before, now) {
   return JSON.stringify(before) === JSON.stringify(now) ? before : now;
 }

@@ -1,16 +1,16 @@
-/** What keys mean. */
+/** The meaning of keys. */
 
 const USE_ARROWS = ["input", "textarea", "select", "[contenteditable]", "canvas", ".js-plotly-plot"]
   .concat(["application", "combobox", "grid", "listbox", "menu", "option", "radio", "radiogroup", "slider", "spinbutton", "tab"]
     .map((role) => `[role=${role}]`))
   .join(", ");
 
-/** Whether a key is pressed together with one that makes another of it. */
+/** True if a key is pressed together with one that makes another of it. */
 export function hasModifier({ ctrlKey, metaKey, altKey }) {
   return ctrlKey || metaKey || altKey;
 }
 
-/** Whether the page may take an arrow key: nothing has taken it, and what has the focus has no use of its own for it. */
+/** True if the page may take an arrow key: nothing has taken it, and what has the focus has no use of its own for it. */
 export function isForPage(event) {
   if (event.defaultPrevented || event.shiftKey || hasModifier(event)) return false;
   return !event.composedPath()[0].closest?.(USE_ARROWS);
@@ -20,7 +20,7 @@ const TAKES_LETTERS = ["input:not([type=range], [type=checkbox], [type=radio])",
   .concat(["combobox", "grid", "menu", "textbox", "searchbox", "spinbutton"].map((role) => `[role=${role}]`))
   .join(", ");
 
-/** Whether the page may take a letter, with Shift or without: nobody is writing, and nothing has taken it. */
+/** True if the page may take a letter, with Shift or without: nobody is writing, and nothing has taken it. */
 export function isLetterForPage(event) {
   if (event.defaultPrevented || event.repeat || event.isComposing || hasModifier(event) || event.key.length !== 1) {
     return false;
@@ -28,7 +28,7 @@ export function isLetterForPage(event) {
   return !event.composedPath().some((element) => element.matches?.(TAKES_LETTERS));
 }
 
-/** How many rows and columns a key moves in a matrix, null for other keys. */
+/** The rows and columns that a key moves in a matrix, null for other keys. */
 export function stepOfKey(key, columns) {
   const steps = {
     ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],

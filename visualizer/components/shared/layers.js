@@ -46,18 +46,18 @@ export function layerOf(array, layer) {
   return array.byLayer ? must(array.byLayer.get(layer), `layer ${layer} has not arrived`) : partOf(array, layer);
 }
 
-/** What to ask for, of some layers: the one shown first, the others after it. */
+/** The requests for some layers: the one shown first, the others after it. */
 export function layersInTurn(shown, layers) {
   const others = layers.filter((layer) => layer !== shown);
   return others.length ? [[shown], others] : [[shown]];
 }
 
-/** Whether the numbers of all layers are few enough to be fetched for every move of the pointer. */
+/** True if the numbers of all layers are few enough to be fetched for every move of the pointer. */
 export function areFew(nNumbers) {
   return nNumbers <= AT_ONCE;
 }
 
-/** Where some layers of a picture are. */
+/** The address of some layers of a picture. */
 export function addressOfLayers(address, layers) {
   return `${address}&layers=${layers.join(",")}`;
 }

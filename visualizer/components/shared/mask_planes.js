@@ -2,7 +2,7 @@ import { rowsWithoutKey } from "./grid.js";
 import { layerOf } from "./layers.js";
 
 /**
- * What is blocked in each head of each layer. One plane may serve every layer, every head, or both.
+ * The blocked cells of each head of each layer. One plane may serve every layer, every head, or both.
  */
 export class MaskPlanes {
   /** `array` has shape (layers or 1, heads or 1, rows, columns); null where nothing is masked. */
@@ -35,13 +35,13 @@ export class MaskPlanes {
     return { blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
   }
 
-  /** Whether any cell of a layer is blocked in any head. */
+  /** True if any cell of a layer is blocked in any head. */
   anyIn(layer, heads) {
     return Array.from({ length: heads }, (_, head) => head).some((head) => this.at(layer, head).blocked?.some(Boolean));
   }
 }
 
-/** Whether two arrays of one length hold the same: a loop, since a function for each of so many takes ten times as long. */
+/** True if two arrays of one length hold the same: a loop, since a function for each of so many takes ten times as long. */
 function isSame(one, other) {
   for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
   return true;

@@ -7,7 +7,7 @@ import { colorTable, pixelOf } from "./theme.js";
 const MANY_TOKENS = 48;
 
 /**
- * How numbers become pixels.
+ * The way from numbers to pixels.
  * palette: "sequential" | "sequential_neutral" | "diverging"; bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
  * @param {Theme} theme
  * @param {string} palette

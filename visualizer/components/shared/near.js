@@ -1,4 +1,4 @@
-/** What can be seen is drawn first, what is near it soon after, and everything else when it comes near. */
+/** Visible pictures are drawn first, those near them soon after, and everything else when it comes near. */
 
 import { whenIdle } from "./dom.js";
 

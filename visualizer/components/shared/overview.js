@@ -14,7 +14,7 @@ const NAMES = 26; // the width of the layers' names
 const MOST_READ = 2 ** 18; // numbers that are put into words; of more, those of the layer looked at
 const USUAL = { largest: 40, tallest: 290 };
 
-/** How wide an overview of so many heads is at least. */
+/** The least width of an overview of so many heads. */
 export function leastWidth(heads) {
   return NAMES + heads * (SMALLEST_THUMBNAIL + GAP);
 }
@@ -195,7 +195,7 @@ export class Overview {
   }
 }
 
-/** What stands beside the row of a layer: its number, of "model.layers.17.self_attn" too; nothing where it has none. */
+/** The label beside the row of a layer: its number, of "model.layers.17.self_attn" too; nothing where it has none. */
 export function shortName(layerName) {
   const numbers = layerName.split(/[. ]/).filter((part) => /^\d+$/.test(part));
   return numbers.length ? `L${numbers.join(".")}` : "";

@@ -8,7 +8,7 @@ import { applyTheme } from "./theme.js";
 import { makeTooltip } from "./tooltip.js";
 
 /**
- * What every picture does alike: it takes bytes and the theme, draws anew when its room changes, has a note beside the
+ * The common part of all pictures: it takes bytes and the theme, draws anew when its room changes, has a note beside the
  * pointer, hears what is pointed at elsewhere on the page, and ends.
  *
  * A picture says how it takes over `this.data` (`receive`), how it draws (`draw`), what it lights (`onHover`), and what

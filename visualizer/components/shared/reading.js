@@ -12,7 +12,7 @@ export class Reading {
     this.element = makeElement("ul", "visually-hidden reading");
   }
 
-  /** What is written is of a picture that is not shown any more: nobody is to read it. */
+  /** The words are of a picture that is not shown any more: nobody is to read it. */
   forget() {
     if (!this.element.hasAttribute("aria-busy")) this.element.setAttribute("aria-busy", "true");
     if (this.element.firstChild) this.element.replaceChildren();

@@ -1,4 +1,4 @@
-/** How much of the window a picture has. On a page that is presented, every grid fits the window. */
+/** The share of the window that a picture has. On a page that is presented, every grid fits the window. */
 
 import { LABEL_CELL } from "./grid_layout.js";
 import { zoomOf } from "./zoom.js";
@@ -13,7 +13,7 @@ export function around(element) {
   return outer ? [outer, ...around(outer)] : [];
 }
 
-/** Whether the page is presented: its style sheet says so. */
+/** True if the page is presented: its style sheet says so. */
 export function isPresented(element) {
   return getComputedStyle(element).getPropertyValue("--hl-presented") !== "";
 }

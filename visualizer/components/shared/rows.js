@@ -10,7 +10,7 @@ const MOST_ROWS = 32; // rows in words; of a longer matrix the others are counte
 const WHOLE_ROW = 12; // up to so many columns every number of a row is said
 const MOST_NUMBERS = 3; // of a longer row, those furthest from zero
 
-/** What is said of a query whose every key is blocked. */
+/** The words for a query whose every key is blocked. */
 export const NO_KEY_LEFT = say("no_key_left");
 
 /**
@@ -31,7 +31,7 @@ export function describeRows(matrix) {
 }
 
 /**
- * Where the largest number of each row is, "query 1 cat: key 0 the 0.9000; ..."; a row without a key has none.
+ * The place of the largest number of each row, "query 1 cat: key 0 the 0.9000; ..."; a row without a key has none.
  * @param {Matrix} matrix
  */
 export function strongestKeys({ values, rows, columns, rowAxis, columnAxis, blocked, dtype }) {

@@ -37,7 +37,7 @@ function flattenStages(model) {
   return stages;
 }
 
-/** Where a stage is, in words: "Encoder · layer 0 · self-attention". */
+/** The place of a stage, in words: "Encoder · layer 0 · self-attention". */
 function placeInWords({ track, layer, block }) {
   return [track?.title, layer?.label, block.label].filter(Boolean).join(" · ");
 }
@@ -186,7 +186,7 @@ function markPicture(map) {
   if (block) bringIntoView(map.nodes.scroller, block, LEAST_MARGIN);
 }
 
-/** Whether a stage stands in the row of its block: a detail does with all the others, or while it is looked at. */
+/** True if a stage stands in the row of its block: a detail does with all the others, or while it is looked at. */
 function isInRow(map, index) {
   return map.showsAll || index === map.index || !map.stages[index].detail;
 }
@@ -312,7 +312,7 @@ function neighbourBlock(map, direction) {
   return other ? map.stages.findIndex((stage) => stage.path === other.telling) : map.index;
 }
 
-/** What is under the pointer: a block's full name, stages and shape, or what a click on a closed layer does. */
+/** The words at the pointer: a block's full name, stages and shape, or what a click on a closed layer does. */
 function showTip(map, { target, clientX, clientY }) {
   const lines = tipLines(map, target);
   if (lines.length > 0) map.tooltip.show(lines.map((line) => tooltipLine("", line)), clientX, clientY);

@@ -1,5 +1,5 @@
 /**
- * Where everything on the map goes. Pure arithmetic: a model and a width in, boxes and lines out, in pixels.
+ * The places of everything on the map. Pure arithmetic: a model and a width in, boxes and lines out, in pixels.
  *
  * A layer has one of three forms: "labelled" (named blocks, residual arrows), "pills" (one small clickable block
  * each) and "closed" (a narrow frame that opens on a click).
@@ -39,7 +39,7 @@ function blockWidth(block) {
   return Math.max(40, Math.round(longest * CHARACTER_WIDTH + 16));
 }
 
-/** Whether the layer has a frame of its own; the nameless layer of a part traced alone has none. */
+/** True if the layer has a frame of its own; the nameless layer of a part traced alone has none. */
 function isFramed(layer) {
   return layer.label !== "";
 }
@@ -172,7 +172,7 @@ function placeLayer(item, x, top, wire, { comesIn, goesOn }) {
   };
 }
 
-/** Whether a wire runs on through the element's edge to the first block inside. */
+/** True if a wire runs on through the element's edge to the first block inside. */
 function goesOnInside({ layer, form }) {
   return layer !== undefined && form === "labelled";
 }
@@ -251,7 +251,7 @@ function boxesById(tracks) {
   return new Map(boxes.map((box) => [box.block.id, box]));
 }
 
-/** Where a link comes down: onto a block that is drawn as one, else onto the frame of its closed layer. */
+/** The end of a link: onto a block that is drawn as one, else onto the frame of its closed layer. */
 function landing(tracks, box) {
   if (box.form !== "closed") return { x: box.x + box.width / 2, y: box.y };
   const layer = tracks.flatMap((track) => track.layers).find((placed) => placed.boxes.includes(box));

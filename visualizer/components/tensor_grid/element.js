@@ -161,7 +161,7 @@ class TensorGrid extends FetchedPicture {
     return selected && selected[0] === name ? { row: selected[1], column: selected[2] } : null;
   }
 
-  /** What a path lights in a panel: the selected cell, its row or its column; of an input what that is made from. */
+  /** The lights of a path in a panel: the selected cell, its row or its column; of an input what that is made from. */
   litIn(index) {
     const { selected, light, panels } = this.data;
     if (!selected || !light) return {};

@@ -14,7 +14,7 @@ const WIDE_CELL = 1.5; // how much wider than high a cell may be where that fill
 const GALLERY = { gap: 20, smallest: 150, aspect: 1.15, height: 820, labelled: 170 };
 
 /**
- * How an equation is set: on one line where every panel's text fits, else on as many as that needs. An operator stands
+ * An equation's lines: on one line where every panel's text fits, else on as many as that needs. An operator stands
  * before its panel, so that it never ends a line.
  * `above` is how many pixels more than usual stand above it, `tallest` the most height of a grid with its labels.
  * Returns {lines: lists of indices, limits: for each panel what `panelGeometry` takes}.
@@ -48,7 +48,7 @@ export function operatorRoom(operator, font) {
   return Math.max(OPERATOR.least, Math.ceil(textWidth(operator, `${size}px ${font}`))) + OPERATOR.gap;
 }
 
-/** Whether an operator is a word, such as "where". */
+/** True if an operator is a word, such as "where". */
 export function isWord(operator) {
   return operator.length > 1;
 }
@@ -125,7 +125,7 @@ function spreadLimits(line, available, height) {
   return line.map(({ index }, i) => [index, { width: panelWidths[i], height, cell: largest }]);
 }
 
-/** How large a cell may be: on a high screen larger. */
+/** The largest size of a cell: on a high screen larger. */
 function largestCell() {
   return clamp(window.innerHeight / LARGEST_CELL.rows, LARGEST_CELL.least, LARGEST_CELL.most);
 }

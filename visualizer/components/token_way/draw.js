@@ -165,7 +165,7 @@ function drawPlace(view, stop, index, { x, y, width }) {
   });
 }
 
-/** Where the answers of a stop are written: where its own box is too narrow, those of a feed-forward under its layer. */
+/** The place of the answers of a stop: where its own box is too narrow, those of a feed-forward under its layer. */
 function lensBox(view, index, box) {
   const next = view.layout.boxes[index + 1];
   const isUnderNext = view.stops[index].keys && next && !view.stops[index + 1].keys && next.width < 52;
@@ -194,7 +194,7 @@ function answer(view, { token, probability }, i, { x, width }, top, index) {
   return [makeSvgElement("g", { class: "answers", "data-lens": index }, nodes)];
 }
 
-/** What follows the last stop: the prediction, or who reads the stream. */
+/** The goal after the last stop: the prediction, or who reads the stream. */
 function drawEnd(view) {
   const { x, y, width } = view.layout.end;
   const left = x + width * (view.layout.isStacked ? 0 : 0.1);

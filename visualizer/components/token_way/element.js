@@ -143,7 +143,7 @@ class TokenWay extends Picture {
     ]);
   }
 
-  /** What is drawn, in a sentence. */
+  /** The picture in a sentence. */
   showHeading() {
     const { tokens, stops } = this.data;
     const { numbers, parts } = this.shown;
@@ -166,7 +166,7 @@ class TokenWay extends Picture {
     return say.parts("answers", { index, token, answer, probability });
   }
 
-  /** What a node of the picture stands for: a part, or a stop. */
+  /** The meaning of a node of the picture: a part, or a stop. */
   targetOf(node) {
     const part = node.closest("[data-part]")?.dataset.part ?? node.closest("[data-of]")?.dataset.of;
     if (part !== undefined) return { part: Number(part) };

@@ -1,4 +1,4 @@
-/** Where everything of the picture goes, in CSS pixels. */
+/** The places of all parts of the picture, in CSS pixels. */
 
 const NARROW = 640;
 const START = 92;
@@ -8,7 +8,7 @@ const LEAST = { read: 44, bars: 176, band: 222, lens: 262, whole: 352, longest: 
 const MOST_MORE = 330; // pixels that a high window gives it beyond the least
 
 /**
- * How far down everything stands, the longest bar and the widest band. More room goes to the ribbons first, then to
+ * The height of everything, the longest bar and the widest band. More room goes to the ribbons first, then to
  * the bars and the band.
  * @param {number} room the pixels that the picture may be high
  */
