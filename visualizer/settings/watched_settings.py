@@ -6,16 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from model.texts import texts_of
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
 
+_title = texts_of("model.analysis.metrics")
+
 Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "path", "uploaded"]
-Panel = Literal["heads", "compare", "operations", "write", "mask", "edits", "prove"]
+Panel = Literal["heads", "search", "compare", "operations", "write", "mask", "edits", "prove"]
 
 Under = Literal["own", "other"]
 Where = Literal["encoder", "decoder", "cross"]
 NumberType = Literal["float32", "bfloat16"]
+
+MEASURES = ("induction", "previous_token", "first_token", "own_position", "same_token", "entropy", "mean_distance")
+"""The measures of heads that need no task."""
 
 MOST_HEADS = 256
 MOST_TOKENS = 2_048
@@ -35,6 +41,7 @@ class WatchedChoice:
     watched_path: str = setting("")
     watched_panel: Panel = setting("heads")
     watched_attention: str = setting("")
+    watched_measure: str = setting("induction", choices={name: _title(name) for name in MEASURES})
     watched_item: int = setting(0, most=1_023)
     watched_head: int = setting(0, most=MOST_HEADS - 1)
     watched_query: int = setting(0, most=MOST_TOKENS - 1)

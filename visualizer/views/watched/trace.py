@@ -20,7 +20,7 @@ from visualizer.server.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched import compare, operations
+from visualizer.views.watched import compare, operations, search
 from visualizer.views.watched.window import choose_window, chosen_heads
 
 say = texts_of(__name__)
@@ -56,6 +56,8 @@ def show_trace(
         panel = _choose_panel(run, choices)
         if panel in _OF_ONE_ATTENTION:
             _pick(run, attention)
+        elif panel == "search":
+            search.choose(run, choices)
         elif panel != "edits":
             st.caption(_summary(run), width="content")
     if panel == "operations":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from visualizer.runs.watched import WatchedRun
 from visualizer.state import widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched import recordings
+from visualizer.views.watched import recordings, search
 from visualizer.views.watched.pretrained import door as pretrained
 from visualizer.views.watched.pretrained import edited, other_mask, prove, writing
 from visualizer.views.watched.trace import show_trace
@@ -19,6 +19,7 @@ DOORS: Mapping[str, Callable[[Choices], WatchedRun | None]] = {
 """Each draws its controls and gives what is open; None where nothing is, after saying what to do."""
 
 PANELS: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
+    "search": search.render,
     "write": writing.render,
     "mask": other_mask.render,
     "edits": edited.render,

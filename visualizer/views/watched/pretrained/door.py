@@ -46,11 +46,11 @@ _ASKED = "pretrained_asked"
 _REFUSED = "pretrained_refused"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _PANELS: dict[Part, tuple[str, ...]] = {
-    "decoder": ("compare", "operations", "write", "mask", "edits", "prove"),
-    "encoder": ("compare", "operations", "mask", "edits", "prove"),
-    "encoder-decoder": ("compare", "operations", "write", "mask", "edits", "prove"),
+    "decoder": ("search", "compare", "operations", "write", "mask", "edits", "prove"),
+    "encoder": ("search", "compare", "operations", "mask", "edits", "prove"),
+    "encoder-decoder": ("search", "compare", "operations", "write", "mask", "edits", "prove"),
 }
-_OF_ONE_LINE = ("write", "mask", "edits", "prove")
+_OF_ONE_LINE = ("search", "write", "mask", "edits", "prove")
 """The panels that are about one sequence without padding."""
 
 _LOOK_SECONDS = 5
