@@ -24,7 +24,7 @@ def browser() -> Iterator[Browser]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Import what the tests need: where they run, and not by the process that hands them out."""
+    """Prepare this process for tests, unless it only hands them out."""
     hands_out = config.getoption("dist") != "no" and not hasattr(config, "workerinput")
     if not hands_out or config.getoption("hypothesis_profile"):
         register_profiles()

@@ -32,7 +32,7 @@ def is_open(app: AppTest, name: str) -> bool:
 
 
 def chosen(app: AppTest, name: str) -> Any:
-    """Return what is chosen of a field."""
+    """Return the value that is chosen for a field."""
     choices = app.session_state["_choices"]
     parts = (choices.settings, choices.selection, choices.training, choices.watched)
     return next(getattr(part, name) for part in parts if hasattr(part, name))

@@ -43,7 +43,7 @@ def act(socket: WebSocketTestSession, link: str) -> None:
 
 
 def said(socket: WebSocketTestSession) -> list[ForwardMsg]:
-    """Return what the page is sent until its script has ended."""
+    """Return the messages to the page until its script has ended."""
     messages = []
     while not (messages and messages[-1].HasField("script_finished")):
         messages.append(ForwardMsg.FromString(socket.receive_bytes()))

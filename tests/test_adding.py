@@ -51,7 +51,7 @@ def add_line(file: Path, line: str) -> None:
 
 
 def opened(folder: Path, **link: str) -> str:
-    """Return what the app in a folder shows of a link: its metrics, and everything that can be chosen."""
+    """Open a link in the app of a folder, and return its metrics and everything that can be chosen."""
     script = [sys.executable, "-c", OPENED.format(link=link)]
     done = subprocess.run(script, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr

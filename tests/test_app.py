@@ -91,7 +91,7 @@ def test_a_warm_server_sends_the_picture_first_and_the_page_is_the_same(monkeypa
 
 
 def bytes_of(app: AppTest) -> list[bytes]:
-    """Return what the pictures of a page are given: all but the keys, which tell one run from another."""
+    """Return the bytes that the pictures of a page are given: all but the keys, which tell one run from another."""
     drawn = (each.proto for each in app.get("bidi_component"))
     return [proto.bytes for proto in drawn if proto.component_name != "headlight_page_keys"]
 

@@ -81,7 +81,7 @@ def within(*packages: str) -> list[str]:
 
 
 def refused(modules: Iterable[str], *packages: str) -> list[str]:
-    """Return what some modules import of some packages, each as ``who imports what``."""
+    """List the imports that some modules make from some packages, each as ``module imports name``."""
     return [
         f"{module} imports {name}"
         for module in modules

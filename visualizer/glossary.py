@@ -76,7 +76,7 @@ def mask_piece(mask: str) -> Piece:
 
 
 def masks_explained() -> str:
-    """Return what each mask does, as a list in Markdown."""
+    """Describe each mask in a list in Markdown."""
     names = ("causal", "padding", "sliding window", "prefix", "strided", "painted mask")
     said = ("".join(piece.text for piece in pieces(GLOSSARY[name].text)) for name in names)
     lines = (f"- **{name.capitalize()}**: {text}" for name, text in zip(names, said, strict=True))

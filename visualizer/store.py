@@ -35,7 +35,7 @@ def save(name: str, content: bytes) -> None:
 
 
 def load(name: str) -> bytes | None:
-    """Read what was kept under a name; None where nothing is."""
+    """Read the file kept under a name; None where there is none."""
     files, folder = _folder()
     try:
         content: bytes = files.cat_file(f"{folder}/{name}")

@@ -137,7 +137,7 @@ def rerun(page: Page, *painted: str) -> Iterator[None]:
 
 
 def messages_sent(page: Page) -> int:
-    """Return how many messages the page has sent to the server."""
+    """Return the number of messages that the page has sent to the server."""
     page.evaluate("probe.afterAllElse()")
     sent: int = page.evaluate("probe.sent")
     return sent

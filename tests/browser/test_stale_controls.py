@@ -1,4 +1,4 @@
-"""The words of a page when it has the address of a change already, and not yet the values of its controls."""
+"""Acts on a page that has the address of a change already, and not yet the values of its controls."""
 
 from __future__ import annotations
 

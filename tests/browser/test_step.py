@@ -34,7 +34,7 @@ def test_fast_arrow_keys_lose_nothing(open_app):
 
 
 def edge_of(element: Locator, side: str, size: str) -> float:
-    """Return where an element ends, from the left ("x", "width") or from the top ("y", "height")."""
+    """Return the position of an element's end, from the left ("x", "width") or from the top ("y", "height")."""
     box: dict[str, float] = dict(element.bounding_box())  # type: ignore[call-overload]
     return box[side] + box[size]
 

@@ -7,7 +7,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "library.md").read_text(e
 
 
 def block(name):
-    """Return what stands between two marks."""
+    """Return the code between the two marks of a name."""
     return re.search(rf"<!-- {name} -->\n```\w*\n(.*?)```\n<!-- end -->", PAGE, re.DOTALL)[1]
 
 

@@ -24,7 +24,7 @@ def patterns_of(model, *args):
 
 
 def names(trace):
-    """Count how often each pattern was found."""
+    """Count the occurrences of each pattern."""
     return Counter(folded.pattern.name for folded in trace.patterns.values())
 
 

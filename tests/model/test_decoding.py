@@ -48,7 +48,7 @@ def plain_logits(model, tokens, source=SOURCE):
 
 
 def trace_of(logits):
-    """Return what a reader that answers with fixed logits recorded."""
+    """Return the trace of a reader that answers with fixed logits."""
     value = torch.tensor(logits, dtype=torch.float64)[None, None]
     return Trace({"logits": Stage("logits", value, (("B", 1), ("T", 1), ("V", len(logits))), "", ("", 0))})
 

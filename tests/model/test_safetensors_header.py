@@ -24,7 +24,7 @@ def with_tensors(count: int, **about: str) -> bytes:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Return what was parsed."""
+    """Return the list of all texts that are parsed as JSON from now on."""
     given: list[bytes] = []
     loads = json.loads
     monkeypatch.setattr(safetensors_header.json, "loads", lambda text: given.append(text) or loads(text))

@@ -152,7 +152,7 @@ def test_lines_join_a_token_to_those_it_attends_to(show_link):
 
 
 def drawn_pixels(canvas: Locator) -> int:
-    """Return how many pixels of a canvas are not empty, in the frame after the next."""
+    """Count the pixels of a canvas that are not empty, in the frame after the next."""
     drawn: int = canvas.evaluate(
         """canvas => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
           const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -21,7 +21,7 @@ _RECORD = """() => {
 
 
 def written(page: Page, width: int, *awaited: str) -> dict[str, str]:
-    """Return how each text is written when all is drawn anew in a window of this width, with these among them."""
+    """Return the direction of each text in a new drawing at this width, once the awaited texts are among them."""
     page.evaluate(_RECORD)
     set_screen(page, dark=True, width=width)
     page.wait_for_function("texts => texts.every((text) => text in written)", arg=awaited)

@@ -72,7 +72,7 @@ FIELD = """async () => {
 
 
 def paste(page: Page, field: Locator, text: str) -> tuple[str, str]:
-    """Return what a field then has, and what it says."""
+    """Paste a text into a field, and return the field's value and its validation message."""
     page.evaluate("text => navigator.clipboard.writeText(text)", text)
     field.press("Control+v")
     return field.input_value(), field.evaluate("field => field.validationMessage")

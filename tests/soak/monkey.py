@@ -39,7 +39,7 @@ IN_PAGE = (Path(__file__).parent / "in_page.js").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Conditions:
-    """The place where the monkey lives.
+    """The browser and the server that the monkey acts on.
 
     Attributes:
         browser: what opens its pages.
@@ -58,7 +58,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Options:
-    """The length of the monkey's life.
+    """The options of a run of the monkey.
 
     Attributes:
         acts: how many things it does.
@@ -92,7 +92,7 @@ class Burst:
 
     @staticmethod
     def read(path: Path) -> Burst:
-        """Read what was written.
+        """Read a burst from a file.
 
         Raises:
             ValueError: the file holds no burst.
@@ -241,7 +241,7 @@ def run(options: Options, conditions: Conditions) -> int:
 def _burst_and_problems(
     options: Options, random: Random, n_acts: int, tabs: Sequence[Tab], conditions: Conditions
 ) -> tuple[Burst, list[str]]:
-    """Return what was done, and what came of it."""
+    """Return the burst of acts that was done, and the problems that came of it."""
     n_bytes = conditions.log.stat().st_size
     links = [random.choice(LINKS) if random.random() < FOLLOWS_A_LINK else "" for _ in tabs]
     begun = tuple(links)

@@ -145,7 +145,7 @@ def test_what_is_written_small_or_grey_can_be_read_on_every_ground(theme):
 
 
 def mixed(over, under, share):
-    """Return what a colour of this share looks like over another one."""
+    """Mix a colour over another one with this share of opacity."""
     parts = [[int(text[start : start + 2], 16) for start in (1, 3, 5)] for text in (over, under)]
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(*parts, strict=True))
 

@@ -130,7 +130,7 @@ def test_the_masks_are_pressed_in_the_picture_and_in_the_link():
     app = open_app(view="compare")
 
     def press(name, *pressed):
-        """Return what is pressed then, and what the link holds."""
+        """Press masks in a dial, and return those that are pressed then and the link's parameter for it."""
         tell(app, "compare_grids", "turned", dial=name, value=list(pressed))
         assert_healthy(app)
         return dials_in(app, "compare_grids")[name], app.query_params.get(name)

@@ -52,7 +52,7 @@ def brought_back(app: AppTest) -> AppTest:
 
 
 def everything_of(app: AppTest) -> tuple[object, ...]:
-    """Return what the page says, what is chosen in its controls, and what its tables and its pictures hold."""
+    """Return the texts of the page, the values of its controls, and the data of its tables and its pictures."""
     return (
         [one.value for kind in ("caption", "markdown", "code", "warning", "info") for one in app.get(kind)],
         {one.key: one.value for one in controls(app)},

@@ -55,7 +55,7 @@ _EXAMPLES = st.sampled_from([*EXAMPLES, *GALLERY])
 
 
 def shown(choices: Choices) -> tuple[Choices, list[str]]:
-    """Return what a page shows of some choices, and what it says of the place."""
+    """Return the choices that a page shows for some choices, and its sentences on the place."""
     try:
         run = cached_run(choices.settings)
     except ValueError:  # nothing is shown

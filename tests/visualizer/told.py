@@ -1,4 +1,4 @@
-"""The words of a picture to the script, without a browser."""
+"""The events of a picture, sent to the script without a browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tell(app: AppTest, key: str, event: str, value: object = _NOTHING, /, **fact
 
 
 def dials_in(app: AppTest, key: str) -> dict[str, object]:
-    """Return what the dials of the picture with this key show, by their names."""
+    """Return the values of the dials in the picture with this key, by their names."""
     (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}"))
     return {dial["name"]: dial["value"] for dial in header_of(drawn)["dials"]}
 

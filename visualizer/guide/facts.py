@@ -170,7 +170,7 @@ class _Attention:
         yield from self.of_layer()
 
     def of_layer(self) -> Iterator[tuple[str, str]]:
-        """Return how much the feed-forward network of the layer keeps."""
+        """Yield the width of the layer's feed-forward network, and the number of its hidden values above zero."""
         run, cell = self.run, self.cell
         activation = f"{self.module.rpartition('.')[0]}.feed_forward.activation"
         if activation in run.trace:

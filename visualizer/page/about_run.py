@@ -96,7 +96,7 @@ def _named(masks: tuple[str, ...]) -> str:
 
 
 def another_order(run: Run, choices: Choices) -> None:
-    """Say what the model makes of the same tokens in another order, where they stand in one."""
+    """Say that the tokens stand in another order, where they do, and compare the run with that of the typed one."""
     if run.settings.order == 0 or run.settings.weights == TRAINED or run.example is not None:
         return
     told = say("another_order")

@@ -51,7 +51,7 @@ def style() -> None:
 
 
 def depends_on(selection: Selection) -> tuple[object, ...]:
-    """Return what the header and the looks of the page follow, but for the value of the choice of the view."""
+    """Return the values that the header and the looks of the page depend on, but for the choice of the view."""
     return (selection.present, is_walked(selection), bool(selection.stop), offers_path(selection))
 
 

@@ -37,7 +37,7 @@ def hides_no_padding(run: Run, choices: Choices) -> bool:
 
 
 def sentences(run: Run, view: str = "step") -> tuple[str, ...]:
-    """The truth on positions and dropout that their names do not say; a model that writes has no dropout."""
+    """Return the hints on positions, capital letters and dropout; a model that writes has no dropout."""
     settings, found = run.settings, []
     if settings.positions == "learned" and settings.weights != TRAINED:
         found.append(say("table_of_sinusoids") if settings.weights == "hand_built" else say("table_of_random"))

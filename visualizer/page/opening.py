@@ -23,7 +23,7 @@ FILE = Path(__file__).with_name("opening.packed")
 TOKENS = Path(__file__).with_name("opening_tokens.json")
 
 EVERY_SECONDS = 0.2
-"""The seconds between two looks of a page with the picture of the file whether PyTorch is there."""
+"""The seconds between two checks whether PyTorch is loaded, by a page that shows the picture of the file."""
 
 
 def is_known(choices: Choices) -> bool:

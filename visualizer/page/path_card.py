@@ -99,7 +99,7 @@ _OF_EXAMPLES: tuple[tuple[str, str], ...] = (
 
 
 def _onward(run: Run) -> tuple[tuple[str, str], ...]:
-    """Return where the path leads in the end: to try a text of one's own; of a worked example, to what it has."""
+    """Return the views to offer at the path's end, with their labels; of a worked example, those that it has."""
     if (example := run.example) is not None:
         has = {"step": True, "heads": example.attends, "compare": example.mask is not None}
         return tuple((view, label) for view, label in _OF_EXAMPLES if has[view])

@@ -43,13 +43,13 @@ class Surroundings:
     values: Mapping[str, object]
 
     def after(self, name: str, value: object) -> Surroundings:
-        """The page after a person gave the control of a setting another value, before anything is drawn."""
+        """Header and sidebar after a person gave the control ``name`` another value, before anything is drawn."""
         taken = tuple(value) if isinstance(value, list) else value
         return replace(self, values={**self.values, name: taken})
 
 
 def around(choices: Choices) -> Surroundings:
-    """Return what stands around the picture of some choices."""
+    """Return the header and the sidebar around the picture of some choices."""
     return _around(choices.settings, choices.selection)
 
 

@@ -52,7 +52,7 @@ async def warmed(_app: object) -> AsyncIterator[None]:
 
 
 def _warm() -> None:
-    """Import what draws a view, and keep the run that the page opens with."""
+    """Import the modules that draw a view, and cache the run that the page opens with."""
     if not _HAS_PICTURE.wait(FOR_A_VISITOR) and _HAS_VISITOR.is_set():
         _HAS_PICTURE.wait(FOR_A_PICTURE)
     import visualizer.page.show  # noqa: F401 - the import is what is wanted

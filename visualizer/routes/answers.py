@@ -93,7 +93,7 @@ def _compare(address: Address) -> ComparePicture:
 
 
 def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], StepPicture]:
-    """Return what is drawn of the stage that an address names."""
+    """Return a function that draws the stage that an address names."""
 
     def drawn(address: Address) -> StepPicture:
         if address.part.layers:

@@ -62,7 +62,7 @@ async def numbers(request: Request) -> Response:
 
 
 async def pictures(request: Request) -> Response:
-    """Answer what a picture draws."""
+    """Answer with the packed numbers of a view's picture."""
     return await _answered(request, read_picture_address, request.path_params["view"], _picture)
 
 
@@ -165,7 +165,7 @@ async def _answered(request: Request, read: _Read, name: str, work: Callable[[Ad
 
 
 async def _body_of(text: str) -> bytes:
-    """Return what the picture draws whose address, from the page's own, is this text.
+    """Return the packed numbers of the picture at an address, which is given relative to the page's own.
 
     Raises:
         ValueError: one sentence on what is wrong with it, or on why nothing was computed.
@@ -185,7 +185,7 @@ def _has_too_much_to_do() -> bool:
 
 
 def _kept_for(address: Address) -> dict[str, str]:
-    """The time to keep an answer: forever where its version is named, else until the browser has asked again."""
+    """Return the headers for the cache: kept forever where this version is named, else asked for again."""
     is_fixed = address.part.version == version_here()
     return {**_PLAIN, "ETag": f'"{address.tag}"', "Cache-Control": _FOREVER if is_fixed else _ASK_AGAIN}
 

@@ -27,7 +27,7 @@ export const mountingOf = (module) => mounting(PICTURES[module], HOST_STYLE, COL
 _LOADER = """const {{ mountingOf }} = await import(new URL({address}, document.baseURI).href);
 export default mountingOf({module});
 """
-"""The loader that a message carries of the script: where it is, for a browser that loads it once."""
+"""The code that a message carries in place of the script, imported by its address: a browser loads it once."""
 
 
 def mount(

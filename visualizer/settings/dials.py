@@ -99,7 +99,7 @@ def before_turning(
 
 
 def turned(event: object, dials: Sequence[Dial | Pressed]) -> dict[str, Any]:
-    """Return what an event of the picture changes in the settings; nothing where it is no place of a dial."""
+    """Return the changes of the settings by an event of the picture; none where it is no place of a dial."""
     given = event if isinstance(event, Mapping) else {}
     dial = next((dial for dial in dials if dial.name == given.get("dial")), None)
     value = given.get("value")

@@ -116,7 +116,7 @@ def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> 
 
 
 def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:
-    """Read what an event of a component says of some fields of ``Selection``, each written as in a link.
+    """Read some fields of ``Selection`` from an event of a component, each written as in a link.
 
     A browser can send anything: what is missing or no text is left out, what is bad becomes what a link would make
     of it.

@@ -15,5 +15,5 @@ def looks_of(selection: Selection) -> Looks:
 
 
 def looks_in(event: object) -> dict[str, Any]:
-    """Return what an event of such a component changes in the selection."""
+    """Return the changes of the selection by an event of such a component."""
     return chosen_in(event, LOOKS)

@@ -64,7 +64,7 @@ def key_of(name: str) -> str:
 
 
 def shown_in(name: str) -> object:
-    """Return what a control shows, or will when it is drawn; None where it was never given anything."""
+    """Return the value that a control shows, or will once it is drawn; None where it was never given any."""
     key = key_of(name)
     return memory.get(key, _known(name).get(key))
 
@@ -75,7 +75,7 @@ def keys_on_page(name: str) -> list[str]:
 
 
 def chosen_in(names: Iterable[str]) -> dict[str, object]:
-    """Return what a person chose in controls since this was last asked, by their names."""
+    """Return the values that a person chose in controls since the last call, by the names of the controls."""
     found = {}
     values = memory.to_dict()
     drawn: dict[str, Known] = values.get(_CONTROLS, {})

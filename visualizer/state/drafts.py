@@ -13,12 +13,12 @@ def put_by(name: str, value: object) -> None:
 
 
 def put_by_before(name: str) -> object:
-    """Return what was put by under a name in this session; None before anything was."""
+    """Return the value put by under a name in this session; None before there is one."""
     return memory.get(f"_{name}")
 
 
 def secret_of_session() -> str:
-    """Return what this session and its page alone know: a random text."""
+    """Return a random text that this session and its page alone know."""
     drawn = put_by_before("session_secret")
     if drawn is None:
         drawn = secrets.token_hex(16)

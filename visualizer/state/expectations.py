@@ -39,7 +39,7 @@ class Expectation:
 
 
 def expectation_at(of: Hashable, place: Hashable) -> Expectation:
-    """Return what is expected at a place of a run, or noted of a result of it; nothing before anything was."""
+    """Return the expectation at a place of a run, or the note on a result of it; empty before there is one."""
     return _kept().get((of, place), Expectation())
 
 

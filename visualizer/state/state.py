@@ -89,7 +89,7 @@ class Choices:
 
 
 def read(link: Mapping[str, Sequence[str]]) -> Choices:
-    """Read what a link chooses, by its parameters with all their values."""
+    """Read the choices of a link from its parameters, each with all its values."""
     settings, selection, notices = read_query(link)
     training, of_training = read_training(link)
     watched, of_watched = read_watched(link)
@@ -102,7 +102,7 @@ FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
 
 
 def load() -> Choices:
-    """Load what is chosen now. Call it before the first control is drawn."""
+    """Load the current choices. Call it before the first control is drawn."""
     before: Choices | None = memory.get(_CHOICES)
     choices = _from_address() if before is None or has_gone_back() else _with_controls(before)
     save(choices)
@@ -127,7 +127,7 @@ def show_link() -> None:
 
 
 def chosen() -> Choices:
-    """Return what is chosen, after ``load``."""
+    """Return the current choices, after ``load``."""
     choices: Choices = memory[_CHOICES]
     return choices
 
@@ -144,7 +144,7 @@ def choose(settings: Settings, selection: Selection) -> None:
 
 
 def examples_opened() -> int:
-    """Count how often everything was replaced, as by an example: it tells what belongs to one from the next."""
+    """Return the number of times that everything was replaced, as by an example: it tells one from the next."""
     opened: int = memory.get(_OPENED, 0)
     return opened
 

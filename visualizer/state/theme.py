@@ -19,7 +19,7 @@ def theme() -> ThemeName:
 
 
 def look_of(name: ThemeName) -> dict[str, object]:
-    """Return what the configuration says of a theme, in the browser's words."""
+    """Return the options of a theme in the configuration, by the browser's names."""
     shared = {called: st.get_option(f"theme.{option}") for option, called in _SHARED.items()}
     colors = {option: st.get_option(f"theme.{name}.{option}") for option in _COLORS}
     sidebar = {option: st.get_option(f"theme.{name}.sidebar.{option}") for option in _OF_SIDEBAR}

@@ -50,7 +50,7 @@ class Kept(Generic[Key, Value]):
         self._taken = 0.0
 
     def get(self, key: Key) -> Value | None:
-        """Return what was kept under a key; None where nothing was, or too long ago. It counts as new again."""
+        """Return the value kept under a key; None where none is, or not any more. It counts as new again."""
         with self._lock:
             if key not in self._values:
                 return None

@@ -14,7 +14,7 @@ from threading import Lock, Timer
 from typing import NamedTuple
 
 KEPT_SECONDS = 3600.0
-"""The seconds that an answer counts."""
+"""The seconds for which an answer counts."""
 
 MOST_CLASSES = 64
 MOST_QUESTIONS = 16
@@ -69,7 +69,7 @@ class Classroom:
                 self._asked.popitem(last=False)
 
     def asked(self, code: str) -> tuple[str, Mapping[str, str]]:
-        """Return what was noted last of a class; "" before anything was."""
+        """Return the last question of a class and the link to it; empty before there is one."""
         with self._lock:
             return self._asked.get(code, ("", {}))
 

@@ -30,7 +30,7 @@ FORESEEN_FROM = 0.02
 """The share to be done before the time left is foreseen: the first pace is seldom that of the rest."""
 
 EVERY_SECONDS = 0.5
-"""The seconds between two looks of a page at a job that runs."""
+"""The seconds between two looks at a running job by its page."""
 
 SLOTS = threading.BoundedSemaphore(AT_ONCE)
 """One for each job that may run, shared by all sessions."""
@@ -117,12 +117,12 @@ class Job(Generic[Value]):
         self._thread.start()
 
     def peek(self) -> Seen[Value]:
-        """Return what there is, which does not keep the job from being stopped."""
+        """Return the job at this moment; unlike ``look``, it does not keep the job from being stopped."""
         with self._lock:
             return self._now()
 
     def look(self, watcher: str = "") -> Seen[Value]:
-        """Return what there is. A job that nobody looks at stops."""
+        """Return the job at this moment. A job that nobody looks at stops."""
         with self._lock:
             self._watched[watcher] = self._clock()
             return self._now()
@@ -181,7 +181,7 @@ class Job(Generic[Value]):
             self._seen = Seen(value, "running", fraction, seconds)
 
     def _now(self) -> Seen[Value]:
-        """Return what there is, with what is left of the time foreseen; once that is over, nothing is foreseen."""
+        """Return the job at this moment with the time left as foreseen; once that is over, none is foreseen."""
         left = self._end - self._clock()
         is_foreseen = self._seen.is_running and 0 <= left < math.inf
         return replace(self._seen, seconds_left=left) if is_foreseen else self._seen

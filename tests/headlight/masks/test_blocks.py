@@ -21,7 +21,7 @@ from tests.headlight.masks.language.pieces import conditions, contexts, plain_co
 
 
 def kinds_of(blocks: BlockMask) -> torch.Tensor:
-    """Return what PyTorch's block mask says of each block."""
+    """Return the kind of each block in PyTorch's block mask: empty, partial or full."""
     kinds = torch.full(blocks.kv_indices.shape[-2:], EMPTY, dtype=torch.uint8)
     pairs = ((PARTIAL, blocks.kv_num_blocks, blocks.kv_indices),)
     pairs += ((FULL, blocks.full_kv_num_blocks, blocks.full_kv_indices),)

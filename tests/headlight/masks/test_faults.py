@@ -120,7 +120,7 @@ def test_only_the_attentions_named_are_faulty(name):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_lets_later_tokens_reach_earlier_outputs(name):
-    """For a causal model, changing the last token leaves all rows before it; of a faulty one, it does not."""
+    """A change of the last token reaches no row before it in a causal model, and all of them in a faulty one."""
     model = small_transformer().double()
     (ids,) = small_inputs(n_batch=1)
     changed = ids.clone()

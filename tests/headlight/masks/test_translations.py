@@ -138,7 +138,7 @@ def weights_of(given: MaskToTranslate, q: Tensor, k: Tensor) -> Tensor:
 
 
 def keyless(given: MaskToTranslate) -> Tensor:
-    """Return which queries of which head have no key left, (1, H or 1, Tq, 1)."""
+    """Mark the queries of each head that have no key left, (1, H or 1, Tq, 1)."""
     return ~given.allowed.any(-1)[None, :, :, None]
 
 

@@ -54,7 +54,7 @@ def tokens_behind(masks, row, n_tokens):
 
 
 def warshall(allowed):
-    """Return what can be reached in any number of steps."""
+    """Return the pairs joined by any number of steps, none included, by Warshall's algorithm."""
     closed = [[bool(allowed[i, j]) or i == j for j in range(len(allowed))] for i in range(len(allowed))]
     for via in range(len(closed)):
         for i in range(len(closed)):

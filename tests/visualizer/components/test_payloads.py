@@ -40,7 +40,7 @@ def test_natural_bounds_come_from_the_finite_numbers(numbers, palette, bounds):
 
 
 def described_panels(*panels):
-    """Return what the browser receives of panels, without their numbers."""
+    """Return the description of panels that the browser receives, without their numbers."""
     packed = tensor_grid.packed_panels(panels)
     (length,) = struct.unpack_from("<I", packed)
     return json.loads(packed[4 : 4 + length])["panels"]

@@ -57,7 +57,7 @@ def run_of(link):
 
 
 def unpacked(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """Return what the browser makes of packed bytes."""
+    """Unpack bytes as the browser does, into the header and the arrays."""
     (length,) = struct.unpack_from("<I", body)
     header = json.loads(body[4 : 4 + length])
     arrays = {}

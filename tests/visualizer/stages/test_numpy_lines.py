@@ -51,7 +51,7 @@ def in_float64(name):
 
 
 def draw_again(module, x):
-    """Return what a dropout is about to keep, drawn from a copy of its generator."""
+    """Draw the mask that a dropout is about to apply, from a copy of its generator; None if it is not active."""
     if not module.active:
         return None
     copy = torch.Generator()
@@ -106,7 +106,7 @@ def read(run, source):
 
 
 def scale(expected):
-    """Return what 1e-12 is relative to: one, or the largest number of the stage where that is larger."""
+    """Return the number that 1e-12 is relative to: the largest magnitude of the stage, but at least one."""
     finite = expected[np.isfinite(expected)].astype(float)
     return max(1.0, np.abs(finite).max(initial=0.0))
 

@@ -1,4 +1,4 @@
-"""The words of a page on controls that were given other values, which it may not have heard of."""
+"""Values that a page reports for controls after they were given others, which it may not have heard of."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ EVENTS = dict(pictures_with_events())
 
 @pytest.fixture
 def logged() -> Iterator[list[logging.LogRecord]]:
-    """Return what the log has of acts that failed."""
+    """Yield the list of what is logged about acts that fail."""
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append

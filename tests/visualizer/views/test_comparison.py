@@ -91,7 +91,7 @@ def test_predictions_are_the_largest_probabilities():
 
 
 def note(architecture, mask_a, mask_b, module):
-    """Return what is said of an attention that has the same masks in A and B."""
+    """Return the note on an attention that has the same masks in A and B."""
     a, b = (compute_run(replace(BASE, architecture=architecture, mask=mask)) for mask in (mask_a, mask_b))
     return same_mask_note(a, b, module, "the masks")
 

@@ -16,7 +16,7 @@ CROSS = "decoder.cross_attention.weights"
 
 
 def picture(app: AppTest) -> dict[str, Any]:
-    """Return what the component received, without its arrays."""
+    """Return the data that the component received, without its arrays."""
     found = [each.proto for each in app.get("bidi_component") if each.proto.component_name.endswith("_heads")]
     data = found[0].bytes
     (length,) = struct.unpack_from("<I", data)

@@ -10,7 +10,7 @@ from tests.headlight.masks.language.pieces import conditions, contexts, plain_co
 
 
 def facts_of(context, array):
-    """Return what the code takes as given, made by ``array``."""
+    """Return the values that the code takes as given, its vectors made by ``array``."""
     return {
         "n_queries": context.n_queries,
         "n_keys": context.n_keys,

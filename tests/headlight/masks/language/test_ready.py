@@ -40,7 +40,7 @@ def test_those_that_are_masks_of_the_model(size):
 
 
 def loops(name, query, key, size):
-    """Return what a note says, for one cell."""
+    """Return the value of one cell by the meaning that the mask's note gives."""
     n_queries, n_keys = size
     own_block = range(query - query % 4, query - query % 4 + 4)
     return {

@@ -24,7 +24,7 @@ BOTH = {"view": "generate", "architecture": "encoder-decoder"}
 
 
 def picture(app: AppTest) -> dict[str, Any]:
-    """Return what the component received, without its arrays."""
+    """Return the data that the component received, without its arrays."""
     found = [each.proto for each in app.get("bidi_component") if "generation" in each.proto.component_name]
     assert len(found) == 1
     data = found[0].bytes

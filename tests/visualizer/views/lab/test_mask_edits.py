@@ -33,7 +33,7 @@ in_force = st.lists(st.sampled_from(MASK_NAMES[:-1]), unique=True).map(tuple)
 
 
 def allowed(settings: Settings, layer: int = 0, head: int = 0) -> torch.Tensor:
-    """Return what a head may attend to, (T, T)."""
+    """Return the mask of a head, (T, T): True where the query may attend to the key."""
     combined = masks_of(settings)[layer].allowed
     if combined is None:
         return torch.ones(N, N, dtype=torch.bool)

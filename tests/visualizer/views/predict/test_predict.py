@@ -165,7 +165,7 @@ COVERED_EVERYWHERE = [
     {"view": "lab", "panel": "prove"},
     {"view": "lab", "panel": "scores", "score": "score - 2 * (q - k)"},
 ]
-"""The parts of a page of a decoder, in every view and in every tool that shows what was computed."""
+"""The parameters of a decoder's link, for every view and every tool that shows what was computed."""
 
 
 @pytest.mark.parametrize("shown", COVERED_EVERYWHERE, ids=lambda shown: " ".join(shown.values()))

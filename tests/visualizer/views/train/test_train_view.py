@@ -93,7 +93,7 @@ def shown(app: AppTest) -> str:
 
 
 def said(app: AppTest) -> str:
-    """Return what is written above the slider or in its place, and all other captions."""
+    """Return the label of the slider, where there is one, and all captions."""
     return " ".join([slider.label for slider in app.select_slider] + [caption.value for caption in app.caption])
 
 
