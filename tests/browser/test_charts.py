@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import link_of, rerun
+from tests.browser.headlight_page import link_of, panels, rerun
+from tests.reading import click_cell, tooltip
 
 
 def test_the_first_picture_loads_no_plotly_and_a_square_chooses_its_head(open_app):
@@ -14,18 +15,12 @@ def test_the_first_picture_loads_no_plotly_and_a_square_chooses_its_head(open_ap
     page.locator(".st-key-charts").get_by_role("combobox").click()
     with rerun(page):
         page.get_by_role("option", name="Measures of all heads").click()
-    chart = page.locator(".st-key-chart_measures_0 .js-plotly-plot")
-    expect(chart).to_be_visible()
+    maps = panels(page, "chart_measures")
+    expect(maps.first).to_be_visible()
     assert link_of(page)["chart"] == "measures"
-    square = chart.locator(".subplot.xy .scatterlayer .trace").nth(1).locator(".points path").nth(5)
-    square.scroll_into_view_if_needed()
-    box = square.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    expect(chart.locator(".hovertext")).to_contain_text("layer 1, head 1")
     with rerun(page):
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        click_cell(maps.first, 1, 1, (2, 4))
     assert (link_of(page)["layer"], link_of(page)["head"]) == ("1", "1")
+    expect(tooltip(page)).to_contain_text("layer 1 · head 1")
     expect(page.locator(".layer-text")).to_have_text("Layer 1")
-    expect(chart).to_be_visible()
-    ring = chart.evaluate("plot => [plot.data[0].x[0], plot.data[0].y[0]]")
-    assert ring == [1, 1]
+    expect(maps.first).to_be_visible()

@@ -12,13 +12,13 @@ from headlight.attention import Attention
 from headlight.findings import is_cross
 from model.analysis import metrics
 from model.texts import texts_of
-from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import visible_whole
 from visualizer.server.mount import mount
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
+from visualizer.views.head_map import clicked, head_maps
 from visualizer.views.watched.window import choose_window, chosen_heads
 
 say = texts_of(__name__)
@@ -55,12 +55,19 @@ def render(run: WatchedRun, choices: Choices) -> None:
     attention = chosen if chosen in kind else kind[0]
     measure = choices.watched.watched_measure
     values = run.once(("search", measure, kind[0].path), lambda: measured(run, kind, measure))
+    if np.isnan(values).all():
+        st.info(say("empty"), icon=":material/info:")
+        return
     head = min(choices.watched.watched_head, values.shape[1] - 1)
     picture, ranking = st.columns([3, 1], gap="medium")
     with picture:
         _draw(run, kind, attention, values, head, choices)
     with ranking:
         _rank(kind, values, metrics.METRICS[measure].title)
+        edit = state.callback(
+            state.watch, watched_panel="edits", watched_attention=attention.path, watched_head=head
+        )
+        st.button(say("edit"), icon=":material/edit:", key="edit_found_head", on_click=edit, width="stretch")
 
 
 def measured(run: WatchedRun, kind: tuple[Attention, ...], measure: str) -> np.ndarray:
@@ -107,24 +114,26 @@ def _draw(
     """Draw the map, and the weights of the chosen head beside it."""
     picture = chosen_heads(run, attention.path, choices).alone()
     choose_window(picture, head, choices)
-    layers, heads = (tuple(map(str, range(size))) for size in values.shape)
-    of_head = say("of_head", path=visible_whole(attention.path), head=head)
     blocked, title = picture.blocked, metrics.METRICS[choices.watched.watched_measure].title
-    panels = (
-        Panel(title, title, values,
-              Axis("layer", layers), Axis("head", heads), hint=say("click")),
-        Panel("weights", say("weights"), picture.weights[0, head], picture.rows, picture.columns, of_head,
-              "weights", bounds=(0.0, 1.0), blocked_by=() if blocked is None else ("mask",),
-              blocked=None if blocked is None else blocked[0, min(head, blocked.shape[1] - 1)]),
-    )  # fmt: skip
+    weights = Panel(
+        "weights",
+        say("weights"),
+        picture.weights[0, head],
+        picture.rows,
+        picture.columns,
+        say("of_head", path=visible_whole(attention.path), head=head),
+        "weights",
+        bounds=(0.0, 1.0),
+        blocked=None if blocked is None else blocked[0, min(head, blocked.shape[1] - 1)],
+        blocked_by=() if blocked is None else ("mask",),
+    )
+    maps = head_maps({title: values}, kind.index(attention), head)
+    select = clicked(lambda layer, head: _choose(kind, layer, head), len(maps))
+    mount(tensor_grid([*maps, weights], key="head_map"), select=select)
 
-    def select(event: object) -> None:
-        row, column = state.index_in(event, "row"), state.index_in(event, "column")
-        if state.index_in(event, "index") == 0:
-            state.watch(watched_attention=kind[min(row, len(kind) - 1)].path, watched_head=column)
 
-    key = "head_map"
-    mount(tensor_grid(panels, selected=(title, kind.index(attention), head), key=key), select=select)
+def _choose(kind: tuple[Attention, ...], layer: int, head: int) -> None:
+    state.watch(watched_attention=kind[min(layer, len(kind) - 1)].path, watched_head=head)
 
 
 def _rank(kind: tuple[Attention, ...], values: np.ndarray, title: str) -> None:
@@ -135,8 +144,7 @@ def _rank(kind: tuple[Attention, ...], values: np.ndarray, title: str) -> None:
     def choose(event: object) -> None:
         rows = getattr(getattr(event, "selection", None), "rows", ())
         if rows:
-            layer, head = places[rows[0]]
-            state.watch(watched_attention=kind[layer].path, watched_head=head)
+            _choose(kind, *places[rows[0]])
 
     st.dataframe(
         {

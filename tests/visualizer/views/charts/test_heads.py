@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
+import numpy as np
 import pytest
 
-from tests.reading import close_to
+from model.analysis.metrics import METRICS
 from tests.test_app import assert_healthy, components, open_app
+from tests.visualizer.routes.test_routes import unpacked
+from tests.visualizer.told import tell
 from tests.visualizer.views.charts.test_charts import captions
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
@@ -31,16 +32,26 @@ def test_a_chart_of_heads(link, said, architecture):
     assert_healthy(app)
     if architecture == "encoder":
         assert said in captions(app)
-    assert len(app.get("plotly_chart")) == {"measures": 2}.get(link["chart"], "custom" not in link)
+    assert len(app.get("plotly_chart")) == (link["chart"] != "measures" and "custom" not in link)
 
 
-def test_the_squares_say_what_was_measured():
-    app = open_app(view="heads", chart="measures")
-    _ring, squares = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][:2]
+def test_the_maps_hold_what_was_measured():
+    app = open_app(view="heads", chart="measures", layer="1", head="2")
+    header, arrays = maps_of(app)
     measured = measure_heads(compute_run(Settings()), [f"encoder.layers.{i}.self_attention" for i in (0, 1)])
-    assert [float(text.rpartition(" ")[2]) for text in squares["hovertext"]] == [
-        close_to(round(head.values["entropy"], 3)) for head in measured
-    ]
+    assert header["panels"][0]["title"] == METRICS["entropy"].title
+    assert header["panels"][-1]["bounds"] == [0, 1], "next to no weight is not drawn as if it were all"
+    assert arrays["values0"].ravel() == pytest.approx([head.values["entropy"] for head in measured], abs=1e-3)
+    assert np.argwhere(arrays["marked0"]).tolist() == [[1, 2]]
+    tell(app, "chart_measures", "select", index=3, row=0, column=1)
+    assert_healthy(app)
+    assert np.argwhere(maps_of(app)[1]["marked3"]).tolist() == [[0, 1]]
+
+
+def maps_of(app):
+    """Return the header of the maps, and their arrays."""
+    (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("-chart_measures"))
+    return unpacked(drawn)
 
 
 @pytest.mark.parametrize("example", WORKED_EXAMPLES)
@@ -48,12 +59,3 @@ def test_worked_examples_have_charts_too(example):
     app = open_app(view="heads", weights=example, chart="directions")
     assert_healthy(app)
     assert len(app.get("plotly_chart")) == ("headlight_attention_heads" in components(app))
-
-
-def test_a_click_on_what_is_no_square_changes_nothing():
-    from types import SimpleNamespace as Given
-
-    from visualizer.views.charts.measures import _choose
-
-    for point in ({}, {"customdata": "x"}, {"customdata": [1]}, {"customdata": [0, -1]}, {"customdata": [0, "1"]}):
-        _choose(Given(selection=Given(points=[point])))

@@ -77,7 +77,19 @@ def test_the_map_shows_the_head_that_is_clicked(tmp_path):
     assert not app.exception
     assert link_of(app)["watched_head"] == "2"
     assert link_of(app)["watched_attention"] == "transformer.h.1.attn"
-    assert grid_of(app)["selected"] == ["On the previous token", 1, 2]
+    weights = grid_of(app)["panels"][1]
+    assert weights["subtitle"] == "transformer.h.1.attn, head 2"
+    app.button(key="edit_found_head").click().run()
+    assert link_of(app)["watched_panel"] == "edits"
+    assert not app.exception
+
+
+def test_a_measure_that_says_nothing_of_a_text_has_a_sentence(tmp_path):
+    folder = str(saved("gpt2", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    link = {"watched_door": "pretrained", "pretrained_model": folder, "watched_panel": "search"}
+    app = open_app(**link, pretrained_text="the cat")
+    assert "induction asks about a token that comes twice" in app.info[0].value
 
 
 def grid_of(app):
