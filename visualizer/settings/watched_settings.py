@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from model import analysis
 from model.texts import texts_of
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
 
-_title = texts_of("model.analysis.metrics")
+_title = texts_of(f"{analysis.__name__}.metrics")
 
 Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "path", "uploaded"]
