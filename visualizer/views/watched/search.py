@@ -97,7 +97,8 @@ def _given(run: WatchedRun, attention: Attention) -> metrics.Attention:
         raise ValueError(f"no weights of {attention.path} were kept")
     n_tokens = attention.shape[2]
     texts = run.labels(attention, 0)[0] or tuple(map(str, range(n_tokens)))
-    ids = torch.tensor([[texts.index(text) for text in texts]])
+    numbers = {text: number for number, text in enumerate(texts)}
+    ids = torch.tensor([[numbers[text] for text in texts]])
     no_padding = torch.zeros(1, n_tokens, dtype=torch.bool)
     weights = attention.weights[:1, :, :, :n_tokens].detach().cpu().float()
     return metrics.Attention(weights, ids, ids, no_padding, no_padding, is_self_attention=True)
