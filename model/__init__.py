@@ -1,7 +1,7 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017) in PyTorch, with every stage named.
 
 PyTorch, which takes a second to load, is loaded with the first of these names that is asked for (PEP 562), so that
-modules without tensors (``model.config``, ``model.names``, ...) can be imported alone.
+modules without tensors (``model.config``, ...) can be imported alone.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Adding a view, and an intention, as CONTRIBUTING says: tried in a copy, which then has them on its pages."""
+"""Adding a mask, a view and an intention as CONTRIBUTING says: tried in a copy, whose pages then have them."""
 
 from __future__ import annotations
 
@@ -56,6 +56,21 @@ def opened(folder: Path, **link: str) -> str:
     done = subprocess.run(script, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_a_mask_is_its_function_its_record_and_its_word(copy):
+    masks = copy / "model" / "masks.py"
+    line = '    "custom": lambda given'
+    own = '    "own": lambda given: torch.eye(given.n_queries, given.n_keys, dtype=torch.bool),\n'
+    masks.write_text(masks.read_text(encoding="utf-8").replace(line, own + line, 1), encoding="utf-8")
+    kinds = copy / "visualizer" / "masks.py"
+    line = '    "custom": MaskKind('
+    record = '    "own": MaskKind("Its own token", "own token", (1, 0.1, 300), "k == q"),\n'
+    kinds.write_text(kinds.read_text(encoding="utf-8").replace(line, record + line, 1), encoding="utf-8")
+    with (copy / "visualizer" / "glossary.toml").open("a", encoding="utf-8") as glossary:
+        glossary.write('\n[[term]]\nname = "own token"\ntext = "A [mask] that leaves each query its own key."\n')
+    assert "Its own token" in opened(copy, view="step", text="a b c", architecture="decoder", mask="own")
+    assert "Its own token: k == q" in opened(copy, view="lab", text="a b c", architecture="decoder", mask="own")
 
 
 def test_a_view_is_a_module_and_its_record(copy):

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from visualizer.masks import MASK_KINDS
+
 ThemeName = Literal["light", "dark"]
 Role = Literal["query", "key", "value", "weights", "residual", "feed_forward", "neutral"]
 Rgb = tuple[float, float, float]
@@ -215,21 +217,11 @@ HEADS: dict[ThemeName, tuple[str, ...]] = {
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (10, 3, 2, 3))
 """The lines of the heads, in turn: pixels drawn and left out. A head can be followed without its colour."""
 
-# A hue between those of the roles for each mask, and its chroma. Hues that colour-blind people take for one another
-# stand on different steps of lightness.
-_MASKS: dict[str, tuple[int, float, int]] = {
-    "causal": (1, 0.14, 235),
-    "padding": (1, 0.03, 170),
-    "sliding_window": (0, 0.12, 100),
-    "prefix": (0, 0.06, 165),
-    "strided": (1, 0.12, 50),
-    "custom": (0, 0.20, 335),
-}
-
 
 def _masks(lightnesses: tuple[float, float]) -> dict[str, str]:
     """The colour of each mask's stripes on one theme."""
-    return {name: to_hex(Oklch(lightnesses[step], chroma, hue)) for name, (step, chroma, hue) in _MASKS.items()}
+    colors = {name: kind.color for name, kind in MASK_KINDS.items()}
+    return {name: to_hex(Oklch(lightnesses[step], chroma, hue)) for name, (step, chroma, hue) in colors.items()}
 
 
 MASK_COLORS: dict[ThemeName, dict[str, str]] = {"light": _masks((0.53, 0.66)), "dark": _masks((0.70, 0.83))}

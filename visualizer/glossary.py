@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from model.texts import texts_of
+from visualizer.masks import MASK_KINDS
 
 say = texts_of(__name__)
 
@@ -72,12 +73,13 @@ def axes_in_words(shape: str) -> str:
 
 def mask_piece(mask: str) -> Piece:
     """The name of a mask, such as ``sliding_window``, as words that open its entry."""
-    return Piece("painted", "painted mask") if mask == "custom" else Piece(*[mask.replace("_", " ")] * 2)
+    kind = MASK_KINDS[mask]
+    return Piece(kind.label.lower(), kind.term)
 
 
 def masks_explained() -> str:
     """Describe each mask in a list in Markdown."""
-    names = ("causal", "padding", "sliding window", "prefix", "strided", "painted mask")
+    names = [kind.term for kind in MASK_KINDS.values()]
     said = ("".join(piece.text for piece in pieces(GLOSSARY[name].text)) for name in names)
     lines = (f"- **{name.capitalize()}**: {text}" for name, text in zip(names, said, strict=True))
     return "\n".join((say("all_masks"), "", *lines))

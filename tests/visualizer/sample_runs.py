@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from model.names import MASK_NAMES
 from visualizer.glossary import pieces
+from visualizer.masks import MASK_NAMES
 from visualizer.runs.compute import compute_run
 from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run

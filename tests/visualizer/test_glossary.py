@@ -6,9 +6,9 @@ from itertools import chain
 
 import pytest
 
-from model.names import MASK_NAMES
 from tests.visualizer.sample_runs import VARIANTS, run_of, unmarked
 from visualizer.glossary import AXES, GLOSSARY, entries_of_formula, mask_piece, pieces, shape_pieces
+from visualizer.masks import MASK_NAMES
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.stages.registry import ENTRIES, formula_of
 from visualizer.stages.sizes import sizes_of

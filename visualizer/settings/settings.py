@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from model.config import Activation, Architecture, Norm, Positions
-from model.names import MASK_NAMES
 from model.texts import texts_of
+from visualizer.masks import MASK_KINDS, MASK_NAMES
 from visualizer.settings.fields import (
     MAX_ORDER,
     MAX_SEQUENCES,
@@ -62,14 +62,7 @@ Drawn = Literal["grids", "lines"]
 Curve = Literal["auto", "linear", "root"]
 
 
-_MASK_LABELS = {
-    "causal": "Causal",
-    "padding": "Padding",
-    "sliding_window": "Sliding window",
-    "prefix": "Prefix",
-    "strided": "Strided",
-    "custom": "Painted",
-}
+_MASK_LABELS = {name: kind.label for name, kind in MASK_KINDS.items()}
 
 
 _WEIGHT_LABELS = {

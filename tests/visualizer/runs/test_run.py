@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from model import MASKS
-from model.names import MASK_NAMES
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
+from visualizer.masks import MASK_NAMES
 from visualizer.runs import compute, tokens
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules, with_layer

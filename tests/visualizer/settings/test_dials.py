@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from model.names import MASK_NAMES
+from visualizer.masks import MASK_NAMES
 from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.fitting import fitted

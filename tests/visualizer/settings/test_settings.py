@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headlight.masks.destinations import DESTINATIONS
 from headlight.masks.translations import TRANSLATIONS
-from model.names import MASK_NAMES
+from visualizer.masks import MASK_NAMES
 from visualizer.routes.address import Part
 from visualizer.settings.fields import TEXTS, WORKED_EXAMPLES, fields_of
 from visualizer.settings.fitting import fitted, offered, width_to_come_back_to, widths

@@ -10,9 +10,9 @@ from typing import get_args
 
 import pytest
 
-from model.names import MASK_NAMES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of, unmarked
 from visualizer.glossary import GLOSSARY
+from visualizer.masks import MASK_NAMES
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES

@@ -11,6 +11,7 @@ import streamlit as st
 from headlight.masks.language import READY, MaskExpressionError
 from headlight.masks.mask_case import listed
 from model.texts import texts_of
+from visualizer.masks import MASK_KINDS
 from visualizer.runs.masks_in_force import as_expression
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.state import controls, drafts, state, widgets
@@ -117,8 +118,9 @@ def start_from(case: Case) -> None:
         _replace(case, mask_edits.put_in_place(case.settings, case.scope, text, case.masks, case.context))
 
     masks = {
-        FIELDS["mask"].choices[name]: write(case.settings, case.context)
-        for name, write in mask_edits.AS_EXPRESSIONS.items()
+        kind.label: mask_edits.expression_of(name, case.settings, case.context)
+        for name, kind in MASK_KINDS.items()
+        if kind.expression
     }
     ready = {one.title: one.text for one in READY if one.text not in masks.values()}
     widgets.menu(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from torch import Tensor
 
-from headlight.masks.intents import Intent
 from headlight.masks.language import MaskContext, from_mask_mod, parse
 from model import CombinedMask
+from visualizer.masks import MASK_KINDS
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
 from visualizer.settings.lines import lines_of
 from visualizer.settings.link import read_part, written
@@ -29,14 +29,15 @@ from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_or
 POSITIONS = frozenset({"q", "k", "n_queries", "n_keys"})
 """The names of an expression that do not depend on the text."""
 
-AS_EXPRESSIONS: Mapping[str, Callable[[Settings, MaskContext], str]] = {
-    "causal": lambda settings, context: "k <= q",
-    "padding": lambda settings, context: "not is_pad(k)",
-    "sliding_window": lambda settings, context: f"abs(q - k) < {settings.window}",
-    "prefix": lambda settings, context: Intent("prefix", settings.prefix).expression_over(context),
-    "strided": lambda settings, context: f"(q - k) % {settings.stride} == 0",
-}
-"""The masks of the list, each as an expression over some tokens."""
+
+def expression_of(name: str, settings: Settings, context: MaskContext) -> str:
+    """A mask of the list as an expression over some tokens; "" for a painted one.
+
+    A prefix is counted from the first token: padding before it does not count.
+    """
+    n_before = [*context.key_is_padding, False].index(False)
+    sizes = {"window": settings.window, "prefix": settings.prefix + n_before, "stride": settings.stride}
+    return MASK_KINDS[name].expression.format_map(sizes)
 
 
 def scope_of(selection: Selection) -> Scope:
@@ -63,7 +64,7 @@ def painted_in(settings: Settings, scope: Scope, context: MaskContext) -> Tensor
 
 def whole_expression(settings: Settings, layer: int, head: int, context: MaskContext) -> str:
     """All masks in force on a head as one expression; "" where there is none."""
-    written = {name: write(settings, context) for name, write in AS_EXPRESSIONS.items()}
+    written = {name: expression_of(name, settings, context) for name in settings.mask}
     painted = source_at(read_planes(settings.custom), layer, head)
     written["custom"] = with_places(as_expression(painted, context), head, context.sequence)
     parts = [written[name] for name in settings.mask if painted or name != "custom"]
@@ -151,7 +152,7 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
         return settings
     planes = read_planes(settings.custom)
     planes.setdefault(EVERYWHERE, "")
-    written = [AS_EXPRESSIONS[name](settings, context) for name in beside.parts if name not in stays]
+    written = [expression_of(name, settings, context) for name in beside.parts if name not in stays]
     combined = {
         scope: " and ".join(f"({part})" for part in (source, *written))
         if asks_for_head(source)
