@@ -28,9 +28,10 @@ def test_who_began_a_class_teaches_it_also_after_a_reload_and_leads_its_students
     teacher.get_by_role("button", name="Teach").click()
     teacher.get_by_role("button", name="Poll a class").click()
     teacher.wait_for_url(lambda url: "class_code" in url)  # the run before this one opened the menu
+    code = link_of(teacher)["class_code"]
+    teacher.wait_for_function("code => document.cookie.includes(code)", arg=code)  # by which the browser is known
     teacher.reload()
     settle(teacher)
-    code = link_of(teacher)["class_code"]
     expect(teacher.locator(".st-key-join_class")).to_contain_text(code)
     expect(teacher.get_by_role("button", name="Reveal")).to_be_visible()
 
