@@ -226,7 +226,12 @@ def _row(padding: Tensor | None, item: int, batch: int, heads_first: bool) -> Te
 
 def is_cross(attention: Attention) -> bool:
     """True if the name of its module says that its keys come from another sequence than its queries."""
-    return bool(_CROSS.search(attention.module))
+    return is_cross_path(attention.module)
+
+
+def is_cross_path(path: str) -> bool:
+    """The same of the path of a module."""
+    return bool(_CROSS.search(path))
 
 
 def _is_not_judged(attention: Attention) -> bool:

@@ -32,7 +32,7 @@ from model.dataflow import (
 )
 from model.tracing import Edit, nearest
 
-_FOLDED = frozenset(
+CHANGES_OF_SHAPE = frozenset(
     (
         *("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as", "contiguous"),
         *("flatten", "unflatten", "chunk", "split", "tensor_split", "unbind", "getitem", "mT", "T", "detach"),
@@ -158,7 +158,7 @@ class Stages:
         with torch._C.DisableTorchFunction():
             operation = operation_of(name, function, args, kwargs, self._node)
             node: Node = operation
-            if output.dim() > 1 and (name not in _FOLDED or _repeats(name, args, output)):
+            if output.dim() > 1 and (name not in CHANGES_OF_SHAPE or _repeats(name, args, output)):
                 path = self._path_of_next(name, module)
                 if path in self._edits:
                     try:
@@ -227,7 +227,7 @@ class StageBytes(TorchFunctionMode):
         output = function(*args, **(kwargs or {}))
         with torch._C.DisableTorchFunction():
             name = name_of(function)
-            if name not in _FOLDED or _repeats(name, args, output):
+            if name not in CHANGES_OF_SHAPE or _repeats(name, args, output):
                 parts = output if isinstance(output, tuple | list) else (output,)
                 self.total += sum(part.nbytes for part in parts if isinstance(part, Tensor) and part.dim() > 1)
         return output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +32,7 @@ class WatchedRun(KeepsResults):
         model_name: the name of the model's class; "" if unknown.
         padding: which tokens of a batch are padding, as far as that is known.
         item_is_chosen: whether the sequence of a batch is chosen elsewhere.
+        texts_of_ids: the text of each of some token ids; None where no vocabulary is known.
         more_panels: what can be shown of it that is not in this trace, such as operations that were not kept.
     """
 
@@ -41,6 +42,7 @@ class WatchedRun(KeepsResults):
     model_name: str = ""
     padding: Padding = NO_PADDING
     item_is_chosen: bool = False
+    texts_of_ids: Callable[[Sequence[int]], Sequence[str]] | None = None
     more_panels: tuple[str, ...] = ()
 
     @cached_property

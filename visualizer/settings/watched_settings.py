@@ -15,7 +15,7 @@ _title = texts_of(f"{analysis.__name__}.metrics")
 
 Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "path", "uploaded"]
-Panel = Literal["heads", "search", "compare", "operations", "write", "mask", "edits", "prove"]
+Panel = Literal["heads", "search", "way", "compare", "operations", "write", "mask", "edits", "prove"]
 
 Under = Literal["own", "other"]
 Where = Literal["encoder", "decoder", "cross"]

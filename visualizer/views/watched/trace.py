@@ -20,7 +20,7 @@ from visualizer.server.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched import compare, operations, search
+from visualizer.views.watched import compare, operations, search, way
 from visualizer.views.watched.window import choose_window, chosen_heads
 
 say = texts_of(__name__)
@@ -58,6 +58,8 @@ def show_trace(
             _pick(run, attention)
         elif panel == "search":
             search.choose(run, choices)
+        elif panel == "way":
+            way.choose(run, choices)
         elif panel != "edits":
             st.caption(_summary(run), width="content")
     if panel == "operations":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from visualizer.runs.watched import WatchedRun
 from visualizer.state import widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched import recordings, search
+from visualizer.views.watched import recordings, search, way
 from visualizer.views.watched.pretrained import door as pretrained
 from visualizer.views.watched.pretrained import edited, other_mask, prove, writing
 from visualizer.views.watched.trace import show_trace
@@ -20,6 +20,7 @@ DOORS: Mapping[str, Callable[[Choices], WatchedRun | None]] = {
 
 PANELS: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
     "search": search.render,
+    "way": way.render,
     "write": writing.render,
     "mask": other_mask.render,
     "edits": edited.render,

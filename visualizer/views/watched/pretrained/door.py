@@ -16,7 +16,7 @@ from headlight.pretrained.opening import Cost, cost_of
 from headlight.pretrained.passes import memory_of_run, run
 from headlight.pretrained.places import SUGGESTIONS, NotInstalledError, Place, on_this_machine, place_of
 from headlight.pretrained.sizes import in_words
-from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
+from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from model.texts import texts_of
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
 from visualizer.runs.watched import WatchedRun
@@ -46,11 +46,11 @@ _ASKED = "pretrained_asked"
 _REFUSED = "pretrained_refused"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _PANELS: dict[Part, tuple[str, ...]] = {
-    "decoder": ("search", "compare", "operations", "write", "mask", "edits", "prove"),
-    "encoder": ("search", "compare", "operations", "mask", "edits", "prove"),
-    "encoder-decoder": ("search", "compare", "operations", "write", "mask", "edits", "prove"),
+    "decoder": ("search", "way", "compare", "operations", "write", "mask", "edits", "prove"),
+    "encoder": ("search", "way", "compare", "operations", "mask", "edits", "prove"),
+    "encoder-decoder": ("search", "way", "compare", "operations", "write", "mask", "edits", "prove"),
 }
-_OF_ONE_LINE = ("search", "write", "mask", "edits", "prove")
+_OF_ONE_LINE = ("search", "way", "write", "mask", "edits", "prove")
 """The panels that are about one sequence without padding."""
 
 _LOOK_SECONDS = 5
@@ -392,7 +392,7 @@ def _table(pieces: tuple[Piece, ...], text: str) -> None:
 def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
     """The pass over the text, computed once for all sessions."""
     words = words_of(choices.watched)
-    keep: Keep = "all" if choices.watched.watched_panel in ("operations", "compare", "edits") else "weights"
+    keep: Keep = "all" if choices.watched.watched_panel in ("way", "operations", "compare", "edits") else "weights"
     kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
     found = kept.get((words, "all")) or kept.get((words, keep))
     if found is not None:
@@ -415,5 +415,6 @@ def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
         model_name=type(checkpoint.model).__name__,
         padding=padding_of(given.inputs) if given.lines else NO_PADDING,
         item_is_chosen=True,
+        texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(checkpoint.tokenizer, ids)],
         more_panels=_PANELS[checkpoint.part],
     )

@@ -1,0 +1,154 @@
+"""The parts that were written sum to the residual stream, and the logit lens ends in the model's own logits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import headlight
+from headlight.contributions import Term, contributions_of
+from tests.headlight.test_transformers_models import ENCODER_DECODERS, FAMILIES, built
+
+IDS = torch.tensor([[5, 9, 22, 31, 8, 60, 17], [5, 7, 23, 31, 4, 61, 18]])
+BASE_MODELS = ("bert", "distilbert", "bart")
+"""Those without a prediction."""
+
+
+def inputs_of(family):
+    given = {"input_ids": IDS}
+    return given | ({"decoder_input_ids": IDS[:, :5]} if family in ENCODER_DECODERS else {})
+
+
+def traced(family):
+    """A pass of a family's model, whose norms and biases are no longer those of the start."""
+    model = built(family)
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(1)
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(**inputs_of(family))
+    return model, trace, output
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_parts_sum_to_the_stream_at_every_place(family):
+    _, trace, _ = traced(family)
+    found = contributions_of(trace)
+    assert len(found.streams) == (2 if family in ENCODER_DECODERS else 1)
+    seen = [path for stream in found.streams for path in found.attentions_of(stream)]
+    assert sorted(seen) == sorted(trace.paths), "every attention writes to a stream"
+    for stream in found.streams:
+        (*_, last) = places = list(found.places(stream, item=1))
+        assert len(places) > len(found.attentions_of(stream))
+        for place in places:
+            assert place.difference < 1e-5
+            torch.testing.assert_close(place.stream, rows_of(trace, place.path), rtol=0, atol=0)
+        heads = [term for term in last.terms if term.kind == "head"]
+        assert len(heads) == sum(trace[path].n_heads for path in found.attentions_of(stream))
+
+
+def rows_of(trace, path):
+    """The rows of the second sequence."""
+    value = trace.stages[path].value
+    return value.reshape(2, -1, value.shape[-1])[1].double()
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in BASE_MODELS])
+def test_the_lens_ends_in_the_logits_of_the_model(family):
+    _, trace, output = traced(family)
+    found = contributions_of(trace)
+    (stream,) = (stream for stream in found.streams if found.answer_of(stream) is not None)
+    end = trace.stages[stream.end].value.flatten(0, -2)
+    expected = output.logits.flatten(0, 1)
+    torch.testing.assert_close(found.lens(stream, end.flip(0)).flip(0), expected, rtol=1e-4, atol=1e-5)
+    (first, *_) = found.places(stream)
+    assert not torch.allclose(found.lens(stream, first.stream), output.logits[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "gpt_neox", "t5"])
+def test_the_parts_of_a_logit_sum_to_it(family):
+    model, trace, output = traced(family)
+    found = contributions_of(trace)
+    stream = next(stream for stream in found.streams if found.answer_of(stream) is not None)
+    (*_, last) = found.places(stream)
+    torch.testing.assert_close(found.unembedding_of(stream), model.get_output_embeddings().weight)
+    logits = last.parts @ found.unembedding_of(stream).double().T
+    torch.testing.assert_close(logits.sum(0).float(), output.logits[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", BASE_MODELS)
+def test_without_a_prediction_there_is_no_lens(family):
+    _, trace, _ = traced(family)
+    found = contributions_of(trace)
+    assert [found.answer_of(stream) for stream in found.streams] == [None] * len(found.streams)
+    with pytest.raises(ValueError, match="no logits"):
+        found.lens(found.streams[0], torch.zeros(1, 16))
+
+
+@pytest.mark.parametrize(
+    ("family", "projection", "is_transposed"),
+    [
+        ("llama", "model.layers.1.self_attn.o_proj", False),
+        ("bert", "encoder.layer.1.attention.output.dense", False),
+        ("gpt2", "transformer.h.1.attn.c_proj", True),
+        ("bloom", "transformer.h.1.self_attention.dense", False),
+    ],
+)
+def test_a_head_is_what_its_columns_of_the_projection_take_away(family, projection, is_transposed):
+    model, trace, _ = traced(family)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    writer = next(path for path in trace.stages if path.startswith(f"{projection}."))
+    place, head = next(
+        (place, term)
+        for place in found.places(stream)
+        for term in place.terms
+        if term.head == 2 and ".1." in found.attention_of(term)
+    )
+    weight = model.get_submodule(projection).weight
+    before = trace.stages[writer].value.clone()
+    with torch.no_grad():
+        (weight[8:12] if is_transposed else weight[:, 8:12]).zero_()
+        with headlight.watch(model, keep="all") as ablated:
+            model(**inputs_of(family))
+    taken = (before - ablated.stages[writer].value).reshape(2, -1, 16)[0].double()
+    part = place.parts[place.terms.index(head)]
+    torch.testing.assert_close(part, taken, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_modules_of_pytorch_are_followed(batch_first, norm_first):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=batch_first, norm_first=norm_first)
+        model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+        given = torch.randn(2, 7, 16) if batch_first else torch.randn(7, 2, 16)
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(given)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    (*places, last) = found.places(stream, item=1, tokens=slice(2, 5))
+    assert max(place.difference for place in (*places, last)) < 1e-5
+    rows = output[1, 2:5] if batch_first else output[2:5, 1]
+    torch.testing.assert_close(last.stream.float(), rows, rtol=1e-5, atol=1e-5)
+    assert [term.head for term in last.terms if term.kind == "head"] == [0, 1, 2, 3] * 2
+
+
+def test_a_pass_without_attentions_has_no_stream():
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(torch.randn(1, 3, 4))
+    assert contributions_of(trace).streams == ()
+
+
+def test_a_term_names_its_attention():
+    _, trace, _ = traced("llama")
+    found = contributions_of(trace)
+    (*_, last) = found.places(found.streams[0])
+    heads = [term for term in last.terms if term.kind == "head"]
+    assert [found.attention_of(term) for term in heads] == [path for path in trace.paths for _ in range(4)]
+    assert Term("embedding", "model.embed_tokens.embedding") in last.terms

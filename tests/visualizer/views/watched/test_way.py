@@ -1,0 +1,118 @@
+"""Follow a token through a checkpoint: its numbers are the model's, and a click leads to what it shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headlight.contributions import contributions_of
+from headlight.pretrained.checkpoint import load
+from headlight.pretrained.opening import cost_of, open_checkpoint
+from headlight.pretrained.passes import run
+from headlight.pretrained.tokens import Words, tokenized
+from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
+from tests.visualizer.told import tell
+from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app
+from visualizer.pictures import watched_way
+from visualizer.runs.watched import WatchedRun
+
+TEXT = "the cat the cat un the"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("headlight.pretrained.places.sites", lambda: ())
+
+
+def taken(family, folder, query=2):
+    """The picture of every stream of a family's model, with the pass."""
+    checkpoint = load(family, saved(family, folder))
+    words = Words(TEXT) if checkpoint.part == "decoder" else Words(TEXT, "un the")
+    watched = WatchedRun(run(checkpoint, tokenized(checkpoint, words, 64), keep="all").trace, family)
+    found = contributions_of(watched.trace)
+    return watched, found, [watched_way.take_apart(watched, found, stream, 0, query) for stream in found.streams]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_stop_says_what_was_added_and_what_is_read(family, tmp_path):
+    watched, found, pictures = taken(family, tmp_path)
+    for one, stream in zip(pictures, found.streams, strict=True):
+        way = one.way
+        assert one.difference < 1e-5
+        assert way.stops[0].title == "input"
+        attending = [stop for stop in way.stops if stop.weights is not None]
+        for stop, path in zip(attending, found.attentions_of(stream), strict=True):
+            np.testing.assert_allclose(stop.weights, watched.trace[path].weights[0].numpy(), atol=1e-6)
+            assert [way.parts[part].head for part in stop.parts if way.parts[part].kind == "head"] == [0, 1, 2, 3]
+        last = watched.trace.stages[way.stops[-1].path].value.flatten(0, -2)
+        np.testing.assert_allclose(way.sums[-1], last.norm(dim=-1).numpy(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_last_stop_predicts_what_the_model_does(family, tmp_path):
+    watched, found, pictures = taken(family, tmp_path)
+    for one, stream in zip(pictures, found.streams, strict=True):
+        answer = found.answer_of(stream)
+        assert (one.way.likely is None) is (answer is None)
+        if answer is not None:
+            probabilities = watched.trace.stages[answer].value[0].float().softmax(-1)
+            best = probabilities.topk(5, dim=-1)
+            np.testing.assert_allclose(one.way.probabilities[-1], best.values.numpy(), atol=1e-5)
+            assert torch.equal(torch.from_numpy(one.way.likely[-1][:, 0]), best.indices[:, 0].int())
+
+
+def test_of_many_tokens_those_around_the_chosen_one_are_taken_apart(tmp_path, monkeypatch):
+    _, _, (whole,) = taken("gpt2", tmp_path)
+    monkeypatch.setattr(watched_way, "MOST_PRODUCTS", 0)
+    _, _, (one,) = taken("gpt2", tmp_path / "other", query=3)
+    assert (one.way.first, one.way.norms.shape[1]) == (3, 1)
+    np.testing.assert_allclose(one.way.norms[:, 0], whole.way.norms[:, 3], rtol=1e-5)
+    np.testing.assert_allclose(one.way.probabilities[:, 0], whole.way.probabilities[:, 3], rtol=1e-4)
+
+
+def opened(family, folder, **link):
+    """The app with a checkpoint of a family open at the panel."""
+    path = str(saved(family, folder))
+    open_checkpoint(cost_of(path), lambda *_: None)
+    link = {"watched_door": "pretrained", "pretrained_model": path, "watched_panel": "way", **link}
+    return open_app(**link, pretrained_text=TEXT)
+
+
+def way_of(app):
+    """The header of the picture."""
+    return next(header for _, header in headers(app) if header.get("key", "").startswith("watched_way"))
+
+
+def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_path):
+    app = opened("gpt2", tmp_path, watched_query=2)
+    assert not app.exception
+    way = way_of(app)
+    assert way["selected"] == 2
+    assert any("parts sum to the residual stream" in caption.value for caption in app.caption)
+    head = next(part for part in way["parts"] if part["head"] == 1)
+    other = next(part for part in way["parts"] if part["kind"] == "feed_forward")
+    tell(app, way["key"], "shown", query=3)
+    assert link_of(app)["watched_query"] == "3"
+    tell(app, way["key"], "open", path="no such stage", query=1)
+    assert link_of(app)["watched_query"] == "3"
+    tell(app, way["key"], "open", path=head["path"], query=1, head=1)
+    link = link_of(app)
+    assert (link["watched_attention"], link["watched_head"], link["watched_query"]) == (head["path"], "1", "1")
+    assert "watched_panel" not in link
+    app = opened("gpt2", tmp_path / "again")
+    tell(app, way["key"], "open", path=other["path"], query=0)
+    assert (link_of(app)["watched_panel"], link_of(app)["watched_stage"]) == ("operations", other["path"])
+    assert not app.exception
+
+
+def test_of_an_encoder_and_a_decoder_either_stream_is_followed(tmp_path):
+    app = opened("t5", tmp_path)
+    assert not app.exception
+    assert way_of(app)["end"][0] == "prediction"
+    choice = next(box for box in app.selectbox if box.label == "Stream")
+    assert len(choice.options) == 2
+    choice.select(next(option for option in choice.options if option.startswith("encoder"))).run()
+    assert not app.exception
+    assert way_of(app)["end"][0] == "its output"
