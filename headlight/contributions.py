@@ -270,6 +270,8 @@ class Contributions:
 
     def _summands(self, node: Operation) -> tuple[Node, ...]:
         """The inputs in which an operation is linear, all others being fixed; () where it is linear in none."""
+        if not node.inputs or any(path not in self._values for path in _stages_in(node)):
+            return ()  # the model wrote over what it reads
         shape = self._shape(node)
         if node.name in _ADDED:
             is_of_tensors = all(isinstance(each, Slot) for each in node.arguments) and not node.keywords

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -143,6 +145,16 @@ def test_a_pass_without_attentions_has_no_stream():
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
         model(torch.randn(1, 3, 4))
     assert contributions_of(trace).streams == ()
+
+
+def test_the_stream_begins_after_what_the_model_wrote_over():
+    _, trace, _ = traced("llama")
+    lost = next(path for path in trace.stages if path.endswith("layers.0.add"))
+    trace.stages[lost] = replace(trace.stages[lost], value=None)
+    found = contributions_of(trace)
+    (*_, last) = found.places(found.streams[0])
+    assert last.difference < 1e-5
+    assert all(".0." not in term.path for term in last.terms if term.kind == "head")
 
 
 def test_a_term_names_its_attention():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 import streamlit as st
 import torch
 
 from headlight.contributions import Contributions, Stream, contributions_of
+from headlight.graph import NOT_COMPUTED
 from model.texts import texts_of
 from visualizer.components.token_way.element import token_way
 from visualizer.pictures.watched_way import take_apart
@@ -20,6 +22,7 @@ from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 
 say = texts_of(__name__)
+_logger = logging.getLogger(__name__)
 
 TOLERANCE = 1e-4
 """The largest difference of the sum from the stream, relative to its largest number, in full precision."""
@@ -55,7 +58,12 @@ def render(run: WatchedRun, choices: Choices) -> None:
     item = choices.watched.watched_item
     n_tokens = run.attention(found.attentions_of(stream)[0]).shape[2]
     query = min(choices.watched.watched_query, n_tokens - 1)
-    taken = run.once(("way", stream.path, item, query), lambda: take_apart(run, found, stream, item, query))
+    try:
+        taken = run.once(("way", stream.path, item, query), lambda: take_apart(run, found, stream, item, query))
+    except NOT_COMPUTED:
+        _logger.info("not taken apart: %s", stream.path, exc_info=True)
+        st.info(say("not_followed"), icon=":material/info:")
+        return
     way = taken.way
     key = f"watched_way_{stream.path}"
 

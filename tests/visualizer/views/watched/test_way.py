@@ -116,3 +116,13 @@ def test_of_an_encoder_and_a_decoder_either_stream_is_followed(tmp_path):
     choice.select(next(option for option in choice.options if option.startswith("encoder"))).run()
     assert not app.exception
     assert way_of(app)["end"][0] == "its output"
+
+
+def test_a_stream_that_cannot_be_taken_apart_has_a_sentence(tmp_path, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("shape '[2, 7, 16]' is invalid for input of size 16")
+
+    monkeypatch.setattr(watched_way, "_window", fails)
+    app = opened("gpt2", tmp_path)
+    assert not app.exception
+    assert "cannot be taken apart" in app.info[0].value
