@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headlight.attention import Attention, Keep
 from headlight.findings import is_cross, is_of_decoder
@@ -207,17 +208,22 @@ def write_on(checkpoint: Checkpoint, given: Tokenized, n_steps: int, sampling: S
             encoded = model.get_encoder()(**source)  # type: ignore[operator]
         fixed = {"encoder_outputs": encoded, "attention_mask": source.get("attention_mask")}
     name = "decoder_input_ids" if has_source else "input_ids"
-    new = given.inputs[name]
+    new, of_cache = given.inputs[name], _name_of_cache(model)
     for _ in range(n_steps):
         with checkpoint.lock, torch.no_grad(), watch(model, to="cpu") as trace:
-            output = model(**{name: new}, **fixed, past_key_values=cache, use_cache=True)
+            output = model(**{name: new, of_cache: cache}, **fixed, use_cache=True)
         n_source = len(given.pieces) if has_source and cache is None else 0
-        cache, n_before = output.past_key_values, n_before + new.shape[1]
+        cache, n_before = getattr(output, of_cache), n_before + new.shape[1]
         choice = chosen(output.logits[0, -1].float().cpu(), n_before, sampling)
         yield (step := _step(checkpoint, output.logits[0, -1].float().cpu(), choice, trace, new.shape[1], n_source))
         if step.ended:
             return
         new = torch.tensor([[choice.token]], device=checkpoint.device)
+
+
+def _name_of_cache(model: nn.Module) -> str:
+    """The name by which a model takes and gives its cache: ``transformers`` 5.24 has another than before."""
+    return "cache" if "cache" in signature(model.forward).parameters else "past_key_values"
 
 
 def _step(
