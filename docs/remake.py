@@ -16,7 +16,7 @@ _MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.DOTALL)
 _PARTS: Mapping[str, Iterable[Field]] = {
     "Model, masks and view": FIELDS.values(),
     "Train": TRAINING.values(),
-    "Any model": WATCHED.values(),
+    "Pretrained models and recordings": WATCHED.values(),
 }
 _FREE = {
     "text": "any text",

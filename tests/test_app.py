@@ -61,7 +61,6 @@ def test_every_view_of_every_architecture(view, architecture):
         "lab": "headlight_mask_painter",
         "train": "headlight_tensor_grid",
         "generate": "headlight_generation_steps",
-        "watched": "headlight_glossary",
     }
     if view == "generate" and architecture in ("encoder", "attention"):
         reason = (

@@ -1,4 +1,4 @@
-"""Any model: a run is saved, its file is opened again, and every operation of it is walked through."""
+"""Recordings: a run is saved, its file is opened again, and every operation of it is walked through."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
         page.get_by_role("link", name="Save as a recording").click()
     download.value.save_as(tmp_path / "mine.headlight")
 
-    page = open_app(view="watched")
+    page = open_app(source="recording", view="heads")
     with rerun(page, "watched_heads"):
         page.locator("input[type=file]").set_input_files(tmp_path / "mine.headlight")
-    assert link_of(page) == {"view": "watched", "watched_source": "uploaded"}
+    assert link_of(page) == {"source": "recording", "view": "heads", "watched_source": "uploaded"}
     expect(page.get_by_text("mine.headlight")).to_be_visible()
     expect(panels(page, "watched_heads")).to_have_count(4)
     settings = Settings(text="the cat sat", n_layers=1, d_model=16, d_ff=16)
@@ -37,7 +37,7 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
     expect(panels(page, "watched_heads").nth(2)).to_contain_text("head 2")
 
     with rerun(page, TREE):
-        page.get_by_role("radio", name="Step through").last.click()
+        page.get_by_role("radio", name="Step through").click()
     for module in ("layers.0", "self_attention"):
         page.locator(".tree-fold", has_text=module).click()
     with rerun(page):
@@ -63,9 +63,10 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
     with rerun(page, "watched_heads"):
         page.locator("input[type=file]").set_input_files(tmp_path / "written.headlight")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_role("radio", name="Heads").last).to_have_attribute("aria-checked", "true")
+    with rerun(page, "watched_heads"):
+        page.get_by_role("radio", name="Heads").click()
     with rerun(page, TREE):
-        page.get_by_role("radio", name="Step through").last.click()
+        page.get_by_role("radio", name="Step through").click()
     expect(page.locator(".tree-chip", has_text="softmax")).to_have_count(1)
     opener = page.get_by_role("button", name="Show the 3 operations of Softmax with its mask")
     opener.focus()

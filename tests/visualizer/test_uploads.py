@@ -15,7 +15,7 @@ from visualizer.views.watched import recordings
     [
         ({"view": "step", "guided": "on"}, path.MAX_BYTES),
         ({"view": "lab", "panel": "load"}, mask_files.MAX_BYTES),
-        ({"view": "watched"}, recordings.MOST_BYTES),
+        ({"source": "recording", "view": "heads"}, recordings.MOST_BYTES),
     ],
 )
 def test_the_limit_beside_a_place_for_files_is_that_of_its_reader(link, most):

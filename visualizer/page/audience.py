@@ -14,7 +14,9 @@ from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
+from visualizer.settings.sources import VIEWS_OF, has_own_run
 from visualizer.settings.views import VIEWS
+from visualizer.settings.watched_settings import MOST_HEADS
 from visualizer.state import drafts, state, widgets
 from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
@@ -28,7 +30,7 @@ _DONE = "keys_done"
 _MENU = "audience_menu"
 
 
-def audience_menu(view: str) -> None:
+def audience_menu() -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
     icon = ":material/co_present:"
     key = key_of(_MENU)
@@ -41,9 +43,10 @@ def audience_menu(view: str) -> None:
         mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
         if not is_student():
             widgets.switch("hidden", on_change=close)
-        if not VIEWS[view].has_run:
+        selection = state.chosen().selection
+        if not has_own_run(selection.source, selection.view):
             st.caption(say("not_covered"))
-        _class(state.chosen().selection.class_code)
+        _class(selection.class_code)
 
 
 def keys(n_tokens: int) -> None:
@@ -63,8 +66,10 @@ def keys(n_tokens: int) -> None:
                 continue
             if one == "reveal":
                 reveal_or_cover()
-            else:
+            elif state.chosen().selection.source == "built":
                 state.select(**changes_by(one, state.chosen(), n_tokens))
+            else:
+                _act_on_other(one, state.chosen(), n_tokens)
 
     longest = {"": MAX_TEXT, **MAX_TYPED}
     picture = page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4), cookie=cookie())
@@ -81,12 +86,29 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
     name, _, direction = act.partition("_")
     step = 1 if direction == "next" else -1
     if name == "view":
-        views = list(VIEWS)
+        views = list(VIEWS_OF[selection.source])
         return {"view": views[(views.index(selection.view) + step) % len(views)]}
     bounds = {"layer": settings.depth, "head": settings.n_heads, "token": n_tokens}
     field = "query" if name == "token" else name
-    last = max(0, bounds[name] - 1)
-    return {field: min(max(min(getattr(selection, field), last) + step, 0), last)} if bounds[name] else {}
+    return {field: _stepped(getattr(selection, field), step, bounds[name])} if bounds[name] else {}
+
+
+def _act_on_other(act: Act, choices: Choices, n_tokens: int) -> None:
+    """Do what a key stands for with a model that was not built here, whose places stand in fields of their own."""
+    name, _, direction = act.partition("_")
+    bounds = {"token": ("watched_query", n_tokens), "head": ("watched_head", MOST_HEADS)}
+    if name in bounds:
+        field, n = bounds[name]
+        if n:
+            here = _stepped(getattr(choices.watched, field), 1 if direction == "next" else -1, n)
+            state.watch(**{field: here})
+    elif name != "layer":
+        state.select(**changes_by(act, choices, n_tokens))
+
+
+def _stepped(place: int, step: int, n: int) -> int:
+    """The place one step further, of ``n``."""
+    return min(max(min(place, n - 1) + step, 0), n - 1)
 
 
 def _begin_class() -> None:
@@ -99,7 +121,7 @@ def _begin_class() -> None:
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
     view = choices.selection.view if VIEWS[choices.selection.view].asks else "heads"
-    state.select(view=view, hidden=True, class_code=begin(), query=row)
+    state.select(source="built", view=view, hidden=True, class_code=begin(), query=row)
     give(_MENU, False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 
 import streamlit as st
 
@@ -23,7 +24,7 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
 from visualizer.settings.settings import Selection
-from visualizer.settings.views import VIEWS
+from visualizer.settings.sources import VIEWS_OF, has_own_run
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 from visualizer.state.widgets import notices
@@ -37,6 +38,7 @@ _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _ALONE = (Path(__file__).parent / "alone.css").read_text(encoding="utf-8")
 _PRESENTED = (Path(__file__).parent / "present.css").read_text(encoding="utf-8")
 _WALKED = ".st-key-sticky .stPopover { display: none; }"
+_NO_SIZES: Mapping[str, str] = MappingProxyType({})
 _SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
 _TITLES: Mapping[SequenceName, str] = {"source": say("source"), "target": say("target")}
 _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": say("keys"), "target": say("queries")}
@@ -52,12 +54,13 @@ def style() -> None:
 
 def depends_on(selection: Selection) -> tuple[object, ...]:
     """Return the values that the header and the looks of the page depend on, but for the choice of the view."""
-    return (selection.present, is_walked(selection), bool(selection.stop), offers_path(selection))
+    walked, offered = is_walked(selection), offers_path(selection)
+    return (selection.source, selection.present, walked, bool(selection.stop), offered)
 
 
 def offers_path(selection: Selection) -> bool:
     """True if the guided path has a button of its own: where the app opens, and when the path was left."""
-    return selection.view == "way" or bool(selection.stop)
+    return selection.source == "built" and (selection.view == "way" or bool(selection.stop))
 
 
 def header(changed: Callable[[str, object], None]) -> None:
@@ -71,18 +74,18 @@ def header(changed: Callable[[str, object], None]) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         heard = state.on_change("view", lambda view: changed("view", view))
-        widgets.segments("view", help=None, label_visibility="collapsed", wrap=True, on_change=heard)
+        offered = list(VIEWS_OF[selection.source])
+        widgets.segments("view", offered, help=None, label_visibility="collapsed", wrap=True, on_change=heard)
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
-            if selection.stop:
-                st.button(say("go_on"), key="begin", on_click=state.callback(begin))
-            elif offers_path(selection):
-                st.button(say("begin"), key="begin", on_click=state.callback(begin), type="primary")
+            if offers_path(selection):
+                label, kind = (say("go_on"), "secondary") if selection.stop else (say("begin"), "primary")
+                st.button(label, key="begin", on_click=state.callback(begin), type=kind)
             examples_menu(offers_path=not offers_path(selection))
 
 
 def is_walked(selection: Selection) -> bool:
     """True if the card of the guided path is on the page; not where results are covered, which it would tell."""
-    return selection.guided and not selection.hidden and VIEWS[selection.view].has_run
+    return selection.guided and not selection.hidden and has_own_run(selection.source, selection.view)
 
 
 def remarks(choices: Choices) -> None:
@@ -92,6 +95,8 @@ def remarks(choices: Choices) -> None:
         st.error(say("failed", code=code))
     for name in left_out_of_link(choices.settings):
         st.info(say("left_out", name=name))
+    if choices.selection.source != "built":
+        return
     if is_walked(choices.selection) or choices.selection.hidden:  # the note tells what comes out
         return
     if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
@@ -126,22 +131,42 @@ def strip(
         if queried and (choice := parse_token(event, drawn)):
             state.select(**{"query" if choice.sequence == queried else "key": choice.index})
 
-    key = "token_strip"
     selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
+    on_top(drawn, selected, select, sizes=sizes, more=edit)
+
+
+def on_top(
+    rows: Sequence[TokenSequence],
+    selected: tuple[SequenceName, int] | None,
+    select: Callable[[object], None],
+    *,
+    sizes: Mapping[str, str] = _NO_SIZES,
+    more: Callable[[], None] | None = None,
+) -> None:
+    """The tokens, the glossary and the menus, which stay on top.
+
+    Args:
+        rows: the tokens of each sequence.
+        selected: the sequence that has the query, and which of its tokens that is; None where there is none.
+        select: hears of a token that is clicked.
+        sizes: what the glossary says of this run.
+        more: draws what stands beside the glossary.
+    """
+    key = "token_strip"
     with st.container(key="sticky", horizontal=True, vertical_alignment="top", gap="small"):
-        mount(token_strip(drawn, selected_query=selected, seq=state.last_seq(key), key=key), select=select)
+        mount(token_strip(rows, selected_query=selected, seq=state.last_seq(key), key=key), select=select)
         mount(glossary(sizes, key="glossary"), width="content")
-        if edit:
-            edit()
-        audience_menu(choices.selection.view)
-        keys(len(sequences[queried]) if queried else 0)
+        if more:
+            more()
+        audience_menu()
+        keys(next((len(row.tokens) for row in rows if selected and row.name == selected[0]), 0))
 
 
 def glossary_alone() -> None:
     """The glossary where there is no run, and so no token strip to stand beside."""
     with st.container(horizontal=True, horizontal_alignment="right", key="glossary_alone"):
-        mount(glossary({}, key="glossary"), width="content")
-        audience_menu(state.chosen().selection.view)
+        mount(glossary(_NO_SIZES, key="glossary"), width="content")
+        audience_menu()
         keys(0)
 
 

@@ -29,6 +29,7 @@ from visualizer.state.state import Choices
 from visualizer.views import RENDER
 from visualizer.views.citation import citation
 from visualizer.views.edits import edit_menu, edits_made
+from visualizer.views.watched.view import show_other_model
 from visualizer.work.cache import cached_run, prepare_process
 
 say = texts_of(__name__)
@@ -39,6 +40,9 @@ def show(choices: Choices) -> None:
     prepare_process()
     name = choices.selection.view
     view, render = VIEWS[name], RENDER[name]
+    if choices.selection.source != "built":
+        show_other_model(choices, header.on_top, header.glossary_alone)
+        return
     if not view.has_run:
         header.glossary_alone()
         render(choices)

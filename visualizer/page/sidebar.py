@@ -18,6 +18,7 @@ from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_or
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.state import state, widgets
 from visualizer.state.controls import give
+from visualizer.state.state import Choices
 
 say = texts_of(__name__)
 
@@ -87,9 +88,25 @@ def _on_change(name: str, changed: Callable[[str, object], None]) -> Callable[[]
     return state.on_change(name, take)
 
 
-def lines_for(settings: Settings, selection: Selection) -> Lines:
-    """The lines below the title: none while the guided path is walked, which has the texts beside its card."""
-    return Lines(()) if is_walked(selection) else _lines(settings, selection)
+def lines_for(settings: Settings, selection: Selection, of_source: tuple[Line, ...] = ()) -> Lines:
+    """The lines below the title: none while the guided path is walked, which has the texts beside its card.
+
+    ``of_source`` are the controls of a model that was not built here.
+    """
+    if is_walked(selection):
+        return Lines(())
+    if selection.source != "built":
+        return Lines((_model(settings, selection), *of_source))
+    return _lines(settings, selection)
+
+
+def lines_of_source(choices: Choices) -> tuple[Line, ...]:
+    """The controls of a model that was not built here, with what they look like at this moment."""
+    if choices.selection.source != "pretrained":
+        return ()
+    from visualizer.views.watched.pretrained import controls  # brings torch, which the page does without
+
+    return (Line(controls.draw, (choices.watched, controls.kind_of_open(choices.watched))),)
 
 
 def texts_for(settings: Settings, selection: Selection) -> tuple[Line, ...]:
@@ -100,9 +117,7 @@ def texts_for(settings: Settings, selection: Selection) -> tuple[Line, ...]:
 def _lines(settings: Settings, selection: Selection) -> Lines:
     if selection.view == "train":
         return Lines((_caption(say("training_apart")),))
-    if selection.view == "watched":
-        return Lines((_caption(say("watched_apart")),))
-    model = Line(_model, (_model_of(settings),))
+    model = _model(settings, selection)
     if settings.weights in WORKED_EXAMPLES:
         return Lines((model, _caption(say("all_given"))))
     text = _control(widgets.text, "text", height=92, help=None)
@@ -113,14 +128,14 @@ def _lines(settings: Settings, selection: Selection) -> Lines:
         answered = [_caption(say("answered"))] if is_answered else []
         here = [_caption(say("trained_here"))] if settings.checkpoint else []
         heads = Line(_other_heads, (settings.n_heads,))
-        always = (text, *answered, model, *here, *masks)
+        always = (model, *here, text, *answered, *masks)
         return Lines(always, (heads, *_padding(settings), _control(widgets.choice, "fault")))
     target = [_control(widgets.text, "target", height=68)]
     always = (
+        model,
         text,
         *([order] if settings.order else []),
         *(target if settings.architecture == "encoder-decoder" else []),
-        model,
         _control(widgets.choice, "architecture"),
         *([] if has_masks_in_picture(settings, selection) else [_control(widgets.slider, "n_heads")]),
         *_other_width(settings, selection),
@@ -131,11 +146,16 @@ def _lines(settings: Settings, selection: Selection) -> Lines:
 
 MODEL = "model"
 """The menu of the models, which is no setting."""
+_OTHERS: Mapping[str, str] = {name: label for name, label in FIELDS["source"].choices.items() if name != "built"}
+_WEIGHTS: Mapping[str, str] = {name: label for name, label in FIELDS["weights"].choices.items() if name != TRAINED}
 _MODELS: Mapping[str, str] = {
-    **{name: TRAINED_MODELS[name].title for name in ("small_english", "small_translator", *TRAINED_MODELS)},
-    **{name: label for name, label in FIELDS["weights"].choices.items() if name != TRAINED},
+    **{name: TRAINED_MODELS[name].title for name in ("small_english", "small_translator")},
+    **{name: _WEIGHTS[name] for name in ("hand_built", "random")},
+    **_OTHERS,
+    **{name: trained.title for name, trained in TRAINED_MODELS.items()},
+    **_WEIGHTS,
 }
-"""The names of the models: trained on a task, with given weights, or published."""
+"""The names of the models: trained on a task, with given weights, of another source, or published."""
 
 
 def _control(draw: Callable[..., object], name: str, *given: object, **named: object) -> Line:
@@ -185,8 +205,14 @@ def _retype(text: object) -> None:
         )
 
 
-def _model(chosen: str) -> None:
-    """The choice of the model: trained on a task, with hand-built or random weights, or a worked example."""
+def _model(settings: Settings, selection: Selection) -> Line:
+    """The choice of the model, which stands first."""
+    of_weights = settings.task if settings.weights == TRAINED else settings.weights
+    return Line(_choose_model, (of_weights if selection.source == "built" else selection.source,))
+
+
+def _choose_model(chosen: str) -> None:
+    """The choice: trained on a task, with hand-built or random weights, a worked example, or of another source."""
     offered = [name for name in _MODELS if name not in WORKED_EXAMPLES or name == chosen]
     st.selectbox(
         say("model"),
@@ -198,12 +224,12 @@ def _model(chosen: str) -> None:
     )
 
 
-def _model_of(settings: Settings) -> str:
-    return settings.task if settings.weights == TRAINED else settings.weights
-
-
 def _take(model: str) -> None:
     """Another model: one that was trained comes with a text and the masks that it knows."""
+    if model in _OTHERS:
+        state.show_source(model)
+        return
+    state.show_source("built")
     if trained := TRAINED_MODELS.get(model):
         masks = trained.masks(state.chosen().settings.pad > 0)
         state.change(weights=TRAINED, task=model, checkpoint="", text=trained.example, mask=masks)

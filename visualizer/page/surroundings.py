@@ -50,12 +50,12 @@ class Surroundings:
 
 def around(choices: Choices) -> Surroundings:
     """Return the header and the sidebar around the picture of some choices."""
-    return _around(choices.settings, choices.selection)
+    return _around(choices.settings, choices.selection, sidebar.lines_of_source(choices))
 
 
 @lru_cache(maxsize=64)  # asked for when a control was changed, and again when the picture is drawn
-def _around(settings: Settings, selection: Selection) -> Surroundings:
-    lines = sidebar.lines_for(settings, selection)
+def _around(settings: Settings, selection: Selection, of_source: tuple[sidebar.Line, ...]) -> Surroundings:
+    lines = sidebar.lines_for(settings, selection, of_source)
     values = {name: getattr(selection if hasattr(selection, name) else settings, name) for name in lines.fields}
     return Surroundings(header.depends_on(selection), lines, {**values, "view": selection.view})
 

@@ -33,7 +33,6 @@ class WatchedRun(KeepsResults):
         padding: which tokens of a batch are padding, as far as that is known.
         item_is_chosen: whether the sequence of a batch is chosen elsewhere.
         texts_of_ids: the text of each of some token ids; None where no vocabulary is known.
-        more_panels: what can be shown of it that is not in this trace, such as operations that were not kept.
     """
 
     trace: Trace
@@ -43,7 +42,6 @@ class WatchedRun(KeepsResults):
     padding: Padding = NO_PADDING
     item_is_chosen: bool = False
     texts_of_ids: Callable[[Sequence[int]], Sequence[str]] | None = None
-    more_panels: tuple[str, ...] = ()
 
     @cached_property
     def n_bytes(self) -> int:

@@ -28,6 +28,7 @@ from visualizer.settings.fitting import fitted, usual_mask, width_to_come_back_t
 from visualizer.settings.interventions import read_interventions, write_interventions
 from visualizer.settings.painted_mask import read_planes, write_planes
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
+from visualizer.settings.sources import view_in
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 say = texts_of(__name__)
@@ -74,7 +75,10 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
         complaint = say("width_not_stood_for", width=chosen.d_model)
         more_notices["asked_width"] = _notice("asked_width", str(asked), complaint, say("left_out"))
         asked = 0
-    return chosen, replace(selection, asked_width=asked), (*notices.values(), *more_notices.values())
+    view = view_in(selection.source, selection.view)
+    if view != selection.view:
+        more_notices["view"] = _notice("view", selection.view, say("no_such_view"), say("used", value=view))
+    return chosen, replace(selection, asked_width=asked, view=view), (*notices.values(), *more_notices.values())
 
 
 def read_unchanged(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> tuple[Settings, Selection]:

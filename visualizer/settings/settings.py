@@ -27,6 +27,7 @@ from visualizer.settings.fields import (
     setting,
 )
 from visualizer.settings.published import PUBLISHED
+from visualizer.settings.sources import SourceName
 from visualizer.settings.trained_models import TRAINED_MODELS
 from visualizer.settings.views import VIEWS
 
@@ -148,6 +149,7 @@ class Selection:
     second "cat" of the default text, which the same-token head joins to the first.
     """
 
+    source: SourceName = setting("built")
     view: str = setting("step", choices={name: view.label for name, view in VIEWS.items()})
     layer: int = setting(0, most=11)
     head: int = setting(2, most=15)

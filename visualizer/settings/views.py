@@ -14,7 +14,7 @@ class View:
         label: its name on the page.
         module: the module in ``visualizer/views/`` whose ``render(run, selection)`` draws it; ``render(choices)``
             where it has no run.
-        has_run: it shows the run of the model that is set in the sidebar; else a model of its own.
+        has_run: it shows a run of the chosen model; else a model of its own.
         shows_batch: it shows a batch as it is; the others are given one sequence of it alone.
         asks: a result that is hidden can be asked about in it, whatever is chosen there.
         draws_heads: its picture has the heads, with the masks that are pressed beside them.
@@ -36,6 +36,5 @@ VIEWS: Mapping[str, View] = {
     "lab": View("Mask lab", "lab.view"),
     "train": View("Train", "train.view", has_run=False),
     "generate": View("Generate", "generate.view"),
-    "watched": View("Any model", "watched.view", has_run=False),
 }
 """The views by their names in a link, in the order of their menu."""

@@ -1,4 +1,4 @@
-"""A person's choices in the view of any model, as one frozen value, and its part of the link."""
+"""A person's choices of a model that was not built here, as one frozen value, and its part of the link."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from model import analysis
 from model.texts import texts_of
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
+from visualizer.settings.sources import Panel
 
 _title = texts_of(f"{analysis.__name__}.metrics")
 
-Door = Literal["recording", "pretrained"]
-Source = Literal["none", "example", "given", "path", "uploaded"]
-Panel = Literal["heads", "search", "way", "compare", "operations", "write", "mask", "edits", "prove"]
-
+Opened = Literal["none", "example", "given", "path", "uploaded"]
 Under = Literal["own", "other"]
 Where = Literal["encoder", "decoder", "cross"]
 NumberType = Literal["float32", "bfloat16"]
@@ -37,15 +35,14 @@ class WatchedChoice:
     The places may lie beyond what a trace has; whoever looks them up takes the nearest.
     """
 
-    watched_door: Door = setting("recording")
-    watched_source: Source = setting("none")
+    watched_source: Opened = setting("none")
     watched_path: str = setting("")
     watched_panel: Panel = setting("heads")
     watched_attention: str = setting("")
     watched_measure: str = setting("induction", choices={name: _title(name) for name in MEASURES})
     watched_item: int = setting(0, most=1_023)
     watched_head: int = setting(0, most=MOST_HEADS - 1)
-    watched_query: int = setting(0, most=MOST_TOKENS - 1)
+    watched_query: int = setting(MOST_TOKENS - 1, most=MOST_TOKENS - 1)  # the last token, which has seen the others
     watched_key: int = setting(0, most=MOST_TOKENS - 1)
     watched_first_query: int = setting(0, most=MOST_TOKENS - 1)
     watched_first_key: int = setting(0, most=MOST_TOKENS - 1)

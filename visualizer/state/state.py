@@ -22,6 +22,7 @@ from visualizer.settings import examples
 from visualizer.settings.fitting import fitted, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
+from visualizer.settings.sources import VIEW_OF, VIEWS_OF, Panel, SourceName, renewed, view_in
 from visualizer.settings.training_settings import (
     OPENING,
     TRAINING,
@@ -90,6 +91,7 @@ class Choices:
 
 def read(link: Mapping[str, Sequence[str]]) -> Choices:
     """Read the choices of a link from its parameters, each with all its values."""
+    link = renewed(link)
     settings, selection, notices = read_query(link)
     training, of_training = read_training(link)
     watched, of_watched = read_watched(link)
@@ -173,8 +175,22 @@ def watch(**changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice
 
 def open_watched(**changes: Any) -> None:  # noqa: ANN401
     """Open another trace, as a callback does: what was looked at in the one before is forgotten."""
-    door = chosen().watched.watched_door
-    save(_with(_with_controls(chosen()), watched=replace(NOTHING_WATCHED, watched_door=door, **changes)))
+    save(_with(_with_controls(chosen()), watched=replace(NOTHING_WATCHED, **changes)))
+
+
+def show_source(source: SourceName) -> None:
+    """Show a model of another source, in the view that is open where it has that, as a callback does."""
+    before = _with_controls(chosen())
+    view = view_in(source, before.selection.view)
+    save(_with(before, selection=replace(before.selection, source=source, view=view)))
+
+
+def show_panel(panel: Panel, **changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice
+    """Show a panel of a pretrained model or a recording in its view, as a callback does."""
+    view = VIEW_OF[panel]
+    usual = VIEWS_OF["pretrained"][view][0]
+    watch(watched_panel=NOTHING_WATCHED.watched_panel if panel == usual else panel, **changes)
+    select(view=view)
 
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
@@ -270,7 +286,7 @@ def _first() -> Choices:
     if given_recording() is None:
         return FIRST
     watched = replace(NOTHING_WATCHED, watched_source="given")
-    return Choices(Settings(), Selection(view="watched"), watched=watched)
+    return Choices(Settings(), Selection(source="recording", view="heads"), watched=watched)
 
 
 def _with(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the parts of Choices

@@ -1,4 +1,4 @@
-"""The way from a run of the model to a file that opens under Any model, and that ``headlight.load`` reads."""
+"""The way from a run of the model to a file that opens as a recording, and that ``headlight.load`` reads."""
 
 from __future__ import annotations
 

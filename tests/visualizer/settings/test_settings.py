@@ -15,6 +15,7 @@ from visualizer.settings.fields import TEXTS, WORKED_EXAMPLES, fields_of
 from visualizer.settings.fitting import fitted, offered, width_to_come_back_to, widths
 from visualizer.settings.link import MAX_URL_TEXT, chosen_in, left_out_of_link, read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
+from visualizer.settings.sources import view_in
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.settings.watched_settings import WatchedChoice
 
@@ -72,7 +73,7 @@ def parts_of(kind):
 
 wishes = parts_of(Settings)
 good_settings = wishes.map(fitted)
-good_selections = parts_of(Selection)
+good_selections = parts_of(Selection).map(lambda one: replace(one, view=view_in(one.source, one.view)))
 given_values = st.one_of(
     st.text(max_size=30),
     st.sampled_from(
@@ -188,7 +189,7 @@ def test_nothing_given_is_the_default_without_a_notice():
             "view",
             "?",
             "step",
-            "view=? is not one of way, step, heads, compare, lab, train, generate, watched: step is used.",
+            "view=? is not one of way, step, heads, compare, lab, train, generate: step is used.",
         ),
         ("mask", "", (), "mask is empty: none is used."),
         ("mask", "padding,foo", ("padding",), None),

@@ -8,7 +8,7 @@ import { chosenQuery } from "../shared/hover.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { makeReady } from "../shared/matrix_pixels.js";
-import { Overview } from "../shared/overview.js";
+import { Overview, widthOf } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
 import { textsOf } from "../shared/texts.js";
@@ -20,6 +20,9 @@ const say = textsOf("attention_heads/element");
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
 const TITLE = 22; // the height of what a head is called
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
+const MANY_LAYERS = 12; // of more, the overview stands beside the heads and stays in sight
+const WIDE = 800; // where there is room for that
+const BESIDE = 28; // between both, as in the style sheet
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads extends LayeredPicture {
@@ -54,9 +57,20 @@ class AttentionHeads extends LayeredPicture {
     this.grids = makeElement("div", "heads-grids");
     const view = makeFold(say("view"), [this.mode.element, curve.element, this.dials.element]);
     const bar = makeElement("div", "heads-bar", {}, [layers.element, view.element, this.dials.foremost]);
-    const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.legend.element]);
-    this.top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
+    this.column = makeElement("div", "heads-controls", {}, [bar, chips.element, this.legend.element]);
+    this.top = makeElement("div", "heads-top", {}, [this.overview.element, this.column]);
     this.root.prepend(this.top, this.grids, this.lines.element);
+  }
+
+  /** Put the heads below the overview, or beside one of many layers. */
+  place() {
+    const { layers, heads } = this.controls.size;
+    const isBeside = layers > MANY_LAYERS && this.width >= WIDE;
+    this.room = isBeside ? this.width - widthOf(heads) - BESIDE : this.width;
+    if (this.top.classList.contains("heads-beside") === isBeside) return;
+    this.top.classList.toggle("heads-beside", isBeside);
+    if (isBeside) this.column.append(this.grids, this.lines.element);
+    else this.top.after(this.grids, this.lines.element);
   }
 
   headerWith(header, answer) {
@@ -102,6 +116,7 @@ class AttentionHeads extends LayeredPicture {
     const { choices, layer, size } = controls;
     const asGrids = choices.drawn === "grids";
     controls.show(theme);
+    this.place();
     this.top.classList.toggle("heads-alone", this.data.light === "head"); // a path shows the heads and their scale
     this.mode.set(choices.drawn);
     this.legend.update(controls.scale(theme), { text: "weight", blocked: this.masks.anyIn(layer, size.heads) });
@@ -167,8 +182,8 @@ class AttentionHeads extends LayeredPicture {
     const smallest = this.smallestGrid();
     const tallest = tallestGrid(this.grids, rows) - TITLE;
     const height = Math.min(HEADS_GALLERY.height, tallest);
-    const side = galleryColumns(count, this.width, { ...HEADS_GALLERY, smallest, aspect, height });
-    const width = Math.min((this.width - HEADS_GALLERY.gap * (side - 1)) / side, 760);
+    const side = galleryColumns(count, this.room, { ...HEADS_GALLERY, smallest, aspect, height });
+    const width = Math.min((this.room - HEADS_GALLERY.gap * (side - 1)) / side, 760);
     this.grids.style.setProperty("--columns", side);
     return { width, height: 680, tallest, cell: 52, labelled: width >= 150 };
   }
@@ -177,7 +192,7 @@ class AttentionHeads extends LayeredPicture {
   smallestGrid() {
     const { rows, columns } = this.data;
     const labelled = roomForLabels({ rows: rows.labels.length, rowAxis: rows, columnAxis: columns }, this.theme.font);
-    const fits = labelled <= Math.min(WIDEST_FOR_LABELS, this.width);
+    const fits = labelled <= Math.min(WIDEST_FOR_LABELS, this.room);
     return fits ? Math.max(HEADS_GALLERY.smallest, labelled) : HEADS_GALLERY.smallest;
   }
 

@@ -9,14 +9,20 @@ import { pixelRatioOf } from "./zoom.js";
 const say = textsOf("shared/overview");
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
 const SMALLEST_THUMBNAIL = 20;
+const SMALLEST_OF_MANY = 14; // of more layers than fit at the size above
 const GAP = 4; // between two, as in the style sheet
 const NAMES = 26; // the width of the layers' names
 const MOST_READ = 2 ** 18; // numbers that are put into words; of more, those of the layer looked at
 const USUAL = { largest: 40, tallest: 290 };
 
-/** The least width of an overview of so many heads. */
+/** The least width of an overview of so many heads, whose layers fit. */
 export function leastWidth(heads) {
   return NAMES + heads * (SMALLEST_THUMBNAIL + GAP);
+}
+
+/** The width of an overview of so many heads in more layers than fit. */
+export function widthOf(heads) {
+  return NAMES + heads * (SMALLEST_OF_MANY + GAP);
 }
 
 /**
@@ -101,7 +107,8 @@ export class Overview {
   /** Make room for the thumbnails of some heads in the layers from `first` on. */
   arrange({ layers, heads, first = 0, layerName = (layer) => say("layer", { layer }) }, width) {
     const room = Math.min((width - NAMES) / heads, this.tallest / (layers - first));
-    const size = clamp(Math.floor(room) - GAP, SMALLEST_THUMBNAIL, this.largest);
+    const smallest = this.tallest < (layers - first) * (SMALLEST_THUMBNAIL + GAP) ? SMALLEST_OF_MANY : SMALLEST_THUMBNAIL;
+    const size = clamp(Math.floor(room) - GAP, smallest, this.largest);
     this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;
     const names = Array.from({ length: layers - first }, (_, i) => shortName(layerName(first + i)));
     const arrangement = `${first} ${heads} ${names.join(" ")}`;

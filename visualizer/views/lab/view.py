@@ -76,14 +76,13 @@ def _doors(case: Case) -> None:
 def _to_pretrained(case: Case) -> None:
     """The way to the pretrained model that is open beside this: the mask of the head looked at, applied in it."""
     name = state.chosen().watched.pretrained_model
-    is_open = state.chosen().watched.watched_door == "pretrained" and name
-    if not is_open or case.attention.crosses:
+    if not name or case.attention.crosses:
         return
 
     def apply() -> None:
         mask = as_source(case.allowed, case.context) or "True"
-        state.watch(pretrained_mask=mask, watched_panel="mask")
-        state.select(view="watched")
+        state.show_panel("mask", pretrained_mask=mask)
+        state.show_source("pretrained")
 
     st.button(
         say("apply", model=markdown_safe(visible_whole(name))),

@@ -1,1 +1,1 @@
-"""Any model: what was recorded of a pass of another model."""
+"""Models that were not built here: recordings of any model, and pretrained ones, in the views that they have."""

@@ -153,7 +153,7 @@ def _to_the_heads(run: WatchedRun, stage: Stage) -> None:
             say("see_heads"),
             icon=":material/grid_view:",
             key="watched_to_heads",
-            on_click=state.callback(state.watch, watched_panel="heads", watched_attention=inside[0]),
+            on_click=state.callback(state.show_panel, "heads", watched_attention=inside[0]),
             type="tertiary",
         )
 

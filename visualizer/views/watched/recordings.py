@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 import streamlit as st
@@ -9,12 +11,14 @@ import streamlit as st
 import headlight
 from headlight.pretrained.sizes import most_bytes
 from model.texts import texts_of
+from visualizer.components.token_strip import Token, TokenSequence, parse_token
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
 from visualizer.state import controls, drafts, state
 from visualizer.state.given import given_recording
 from visualizer.state.state import Choices
+from visualizer.views.watched.panels import OnTop
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
@@ -47,9 +51,13 @@ _ANOTHER = "watched_another"
 _FILES: Kept[tuple[str, str, int, int], WatchedRun] = Kept(room=2)
 
 
-def render(choices: Choices) -> WatchedRun | None:
+def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> WatchedRun | None:
     """Draw what opens a recording, and give the one that is open."""
     run, problem = _open(choices)
+    if run is not None and (rows := _rows(run, choices.watched.watched_item)):
+        _strip(rows, choices, strip)
+    else:
+        no_strip()
     refused = drafts.put_by_before(_REFUSED)
     if problem or refused:
         st.error(markdown_safe(str(problem or refused)), icon=":material/error:")
@@ -70,6 +78,33 @@ def render(choices: Choices) -> WatchedRun | None:
             on_click=state.callback(_close),
         )
     return run
+
+
+def _rows(run: WatchedRun, item: int) -> list[TokenSequence]:
+    """The tokens of a sequence, as far as they are known; of an encoder and a decoder both."""
+    texts = {"source": run.tokens_of("encoder", item), "target": run.tokens_of("decoder", item)}
+    if texts["source"] == texts["target"]:
+        del texts["target"]
+    return [
+        TokenSequence(name, say(name if len(texts) > 1 else "tokens"), tuple(map(_token, count(), tokens)))
+        for name, tokens in texts.items()
+        if tokens
+    ]
+
+
+def _token(index: int, text: str) -> Token:
+    return Token(index, visible(text), None)
+
+
+def _strip(rows: Sequence[TokenSequence], choices: Choices, strip: OnTop) -> None:
+    """The tokens; a click makes one the query."""
+
+    def select(event: object) -> None:
+        if found := parse_token(event, rows):
+            state.watch(watched_query=found.index)
+
+    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
+    strip(rows, (rows[-1].name, query), select)
 
 
 def _open(choices: Choices) -> tuple[WatchedRun | None, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import streamlit as st
 
@@ -18,9 +17,11 @@ from visualizer.runs.watched import WatchedRun, n_items
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.server.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
+from visualizer.settings.sources import Panel
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched import compare, operations, search, way
+from visualizer.views.watched import compare, search, way
+from visualizer.views.watched.panels import choose_panel, panel_of
 from visualizer.views.watched.window import choose_window, chosen_heads
 
 say = texts_of(__name__)
@@ -31,48 +32,58 @@ _ICONS: dict[Severity, str] = {
 }
 _FEW = 4
 _OF_ONE_ATTENTION = ("heads", "compare")
+_KEEPS_ALL = 'with headlight.watch(model, keep="all") as trace:\n    model(**batch)'
 
 
 def show_trace(
-    run: WatchedRun,
-    choices: Choices,
-    more: Mapping[str, Callable[[WatchedRun, Choices], None]] = MappingProxyType({}),
+    run: WatchedRun, choices: Choices, panels: Mapping[Panel, Callable[[WatchedRun, Choices], None]]
 ) -> None:
     """Draw a trace: what is wrong with it, the attention that is chosen, then the verdict and the list of all.
 
     Args:
         run: the trace, and what is known of its tokens. The same object gives what was computed of it before.
         choices: what is looked at in it is in ``choices.watched``, how heads are drawn in ``choices.selection``.
-        more: what draws a panel that is neither its heads nor its operations, by the name of the panel.
+        panels: what draws a panel that is not of one attention.
     """
-    if not run.trace:
+    panel = panel_of(choices)
+    if not run.trace and panel != "operations":
         st.info(say("no_attention"), icon=":material/info:")
         _notes(run)
-        if run.trace.stages:
-            operations.render(run, choices)
         return
-    attention = run.attention(choices.watched.watched_attention)
+    if missing := _missing(run, panel):
+        st.info(missing, icon=":material/info:")
+        st.code(_KEEPS_ALL, language="python")
+        return
+    attention = run.attention(choices.watched.watched_attention) if run.trace else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
-        panel = _choose_panel(run, choices)
-        if panel in _OF_ONE_ATTENTION:
+        choose_panel(choices)
+        if panel in _OF_ONE_ATTENTION and attention is not None:
             _pick(run, attention)
         elif panel == "search":
             search.choose(run, choices)
         elif panel == "way":
             way.choose(run, choices)
-        elif panel != "edits":
-            st.caption(_summary(run), width="content")
-    if panel == "operations":
-        operations.render(run, choices)
-        return
-    if panel in more:
-        more[panel](run, choices)
-        return
+    if panel in panels:
+        panels[panel](run, choices)
+    elif attention is not None:
+        _of_one_attention(run, attention, choices)
+
+
+def _missing(run: WatchedRun, panel: Panel) -> str:
+    """Say what a panel needs and the trace does not have; "" where it has all."""
+    if panel == "operations" and not run.trace.stages:
+        return say("no_operations")
+    if panel == "compare" and all(attention.query is None for attention in run.trace):
+        return say("no_queries")
+    return ""
+
+
+def _of_one_attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     said = said_once(run.findings)
     errors = [each for each in said if each[1].severity == "error"][:_FEW]
     for paths, finding in errors:
         _finding(paths, finding)
-    if panel == "compare":
+    if panel_of(choices) == "compare":
         compare.render(run, attention, choices)
     else:
         _attention(run, attention, choices)
@@ -82,21 +93,6 @@ def show_trace(
         _verdict(run, [each for each in said if each not in errors])
     with table:
         _table(run)
-
-
-def _choose_panel(run: WatchedRun, choices: Choices) -> str:
-    """Return the panel: the one that was chosen, where there is that, or else the heads."""
-    offered = ["heads", *run.more_panels]
-    if run.trace.stages and "operations" not in offered:
-        offered.insert(1, "operations")
-    if "compare" not in offered and any(attention.query is not None for attention in run.trace):
-        offered.insert(1, "compare")
-    chosen = choices.watched.watched_panel
-    if len(offered) == 1:
-        return "heads"
-    widgets.segments("watched_panel", offered, help=None, label_visibility="collapsed", required=True)
-    is_there = bool(run.trace.stages) if chosen == "operations" else chosen in offered
-    return chosen if is_there else "heads"
 
 
 def _summary(run: WatchedRun) -> str:
@@ -214,13 +210,9 @@ def _attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     picture = chosen_heads(run, attention.path, choices)
     head = min(choices.watched.watched_head, picture.weights.shape[1] - 1)
     choose_window(picture, head, choices)
-    panels = picture.panels(head)
-    heads, beside = st.columns([3, 1], gap="medium") if panels else (st.container(), None)
-    with heads:
-        _heads(picture, head, choices)
-    if beside is not None:
-        with beside:
-            mount(tensor_grid(panels, layout="wrap", key="watched_mask"))
+    _heads(picture, head, choices)
+    if panels := picture.panels(head):
+        mount(tensor_grid(panels, layout="wrap", key="watched_mask"))
 
 
 def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:

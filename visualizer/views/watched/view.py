@@ -1,24 +1,26 @@
-"""Any model: doors to the trace of another model, and the trace."""
+"""A model that was not built here, in the view that is open."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from visualizer.runs.watched import WatchedRun
-from visualizer.state import widgets
+from visualizer.settings.sources import Panel, SourceName
 from visualizer.state.state import Choices
-from visualizer.views.watched import recordings, search, way
+from visualizer.views.watched import operations, recordings, search, way
+from visualizer.views.watched.panels import OnTop
 from visualizer.views.watched.pretrained import door as pretrained
 from visualizer.views.watched.pretrained import edited, other_mask, prove, writing
 from visualizer.views.watched.trace import show_trace
 
-DOORS: Mapping[str, Callable[[Choices], WatchedRun | None]] = {
+OPENED: Mapping[SourceName, Callable[[Choices, OnTop, Callable[[], None]], WatchedRun | None]] = {
     "recording": recordings.render,
     "pretrained": pretrained.render,
 }
-"""Each draws its controls and gives what is open; None where nothing is, after saying what to do."""
+"""Each gives what is open; None where nothing is, after saying what to do."""
 
-PANELS: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
+PANELS: Mapping[Panel, Callable[[WatchedRun, Choices], None]] = {
+    "operations": operations.render,
     "search": search.render,
     "way": way.render,
     "write": writing.render,
@@ -26,13 +28,17 @@ PANELS: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
     "edits": edited.render,
     "prove": prove.render,
 }
-"""The panels of a run beside its trace, where the run has them."""
+"""The panels beside those of one attention, which ``show_trace`` draws itself."""
 
 
-def render(choices: Choices) -> None:
-    """Draw the view."""
-    if len(DOORS) > 1:
-        widgets.segments("watched_door", label_visibility="collapsed", help=None, required=True)
-    run = DOORS[choices.watched.watched_door](choices)
+def show_other_model(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> None:
+    """Draw the model that is open.
+
+    Args:
+        choices: what is chosen.
+        strip: draws the tokens above the view.
+        no_strip: draws what stands there without tokens.
+    """
+    run = OPENED[choices.selection.source](choices, strip, no_strip)
     if run is not None:
         show_trace(run, choices, PANELS)

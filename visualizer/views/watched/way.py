@@ -77,9 +77,9 @@ def render(run: WatchedRun, choices: Choices) -> None:
         show(event)
         if state.has_index(event, "head"):
             head = state.index_in(event, "head")
-            state.watch(watched_panel="heads", watched_attention=path, watched_head=head)
+            state.show_panel("heads", watched_attention=path, watched_head=head)
         else:
-            state.watch(watched_panel="operations", watched_stage=path)
+            state.show_panel("operations", watched_stage=path)
 
     mount(token_way(way, selected=query, seq=state.last_seq(key), key=key), open=open_part, shown=show)
     said = say("sums", n_parts=len(way.parts), n_places=taken.n_places, difference=taken.difference)

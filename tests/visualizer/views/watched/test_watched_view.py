@@ -111,6 +111,39 @@ def test_an_upload_opens_and_a_bad_one_leaves_it_open(tmp_path):
     assert "mine.headlight" in said(app)
 
 
+def test_the_model_is_the_first_choice_and_the_views_are_those_it_has():
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["view"] = "heads"
+    app.run()
+    assert app.sidebar.selectbox[0].label == "Model"
+    app.selectbox(key="model").set_value("recording").run()
+    assert app.segmented_control(key="view").options == ["Step through", "Heads", "Compare masks"]
+    assert not app.sidebar.text_area
+    app.button(key="watched_example").click().run()
+    strip = pictures(app)["headlight_token_strip"]
+    assert [token["label"] for token in strip["sequences"][0]["tokens"]] == list(TOKENS)
+    assert strip["selected"] == {"sequence": "source", "index": len(TOKENS) - 1}
+    app.selectbox(key="model").set_value("hand_built").run()
+    assert len(app.segmented_control(key="view").options) == 7
+    assert app.sidebar.text_area
+    assert not app.exception
+    assert "source" not in link_of(app)
+
+
+def test_a_recording_without_what_a_view_needs_says_what_would_keep_it(tmp_path, monkeypatch):
+    model = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0))
+    with headlight.watch(model) as trace:
+        model(x, x, x, need_weights=False)
+    trace.save(tmp_path / "mine.headlight")
+    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    for view, missing in (("step", "has attentions alone"), ("compare", "has no queries and keys")):
+        app = open_app(source="recording", view=view, watched_source="given")
+        assert missing in app.info[0].value
+        assert 'keep="all"' in app.code[0].value
+        assert not app.exception
+
+
 def upload(app: AppTest, name: str, data: bytes) -> None:
     app.file_uploader[0].upload(name, data).run()
     assert not app.exception
@@ -142,7 +175,7 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
     app = AppTest.from_file(APP, default_timeout=60).run()
     assert not app.exception
     assert "example.headlight" in said(app)
-    assert link_of(app) == {"view": "watched", "watched_source": "given"}
+    assert link_of(app) == {"source": "recording", "view": "heads", "watched_source": "given"}
 
 
 def test_a_file_of_this_machine_opens_by_its_path():

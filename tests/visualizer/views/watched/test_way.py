@@ -11,6 +11,7 @@ from headlight.pretrained.checkpoint import load
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.passes import run
 from headlight.pretrained.tokens import Words, tokenized
+from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app
@@ -103,7 +104,7 @@ def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_pa
     assert "watched_panel" not in link
     app = opened("gpt2", tmp_path / "again")
     tell(app, way["key"], "open", path=other["path"], query=0)
-    assert (link_of(app)["watched_panel"], link_of(app)["watched_stage"]) == ("operations", other["path"])
+    assert (chosen(app, "view"), link_of(app)["watched_stage"]) == ("step", other["path"])
     assert not app.exception
 
 

@@ -1,8 +1,8 @@
-"""The door: which checkpoint, what it takes to open it, and the text that it is given."""
+"""The pass of a pretrained model over a text, and what it takes to open the model before that."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from weakref import WeakKeyDictionary
@@ -11,22 +11,24 @@ import streamlit as st
 
 from headlight.attention import Keep
 from headlight.inputs import NO_PADDING, padding_of
-from headlight.pretrained.checkpoint import Checkpoint, Part, devices
+from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.opening import Cost, cost_of
 from headlight.pretrained.passes import memory_of_run, run
-from headlight.pretrained.places import SUGGESTIONS, NotInstalledError, Place, on_this_machine, place_of
+from headlight.pretrained.places import NotInstalledError, place_of
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from model.texts import texts_of
-from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
+from visualizer.components.token_strip import Token, TokenSequence, parse_token
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
-from visualizer.server.mount import mount
 from visualizer.settings.watched_settings import WatchedChoice
 from visualizer.state import drafts, state, widgets
 from visualizer.state.state import Choices
+from visualizer.views.watched.panels import OnTop, panel_of
 from visualizer.views.watched.pretrained import jobs
-from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText, ready_text_of
+from visualizer.views.watched.pretrained.chosen import REFUSED, wanted_by
+from visualizer.views.watched.pretrained.controls import ready_texts
+from visualizer.views.watched.pretrained.examples import ready_text_of
 from visualizer.views.watched.pretrained.jobs import Wanted
 from visualizer.work.cache import Kept
 from visualizer.work.jobs import Seen, duration, watch
@@ -43,63 +45,49 @@ _SHOWN = 24
 
 _KEPT_BYTES = 2 * MOST_TRACE_BYTES
 _ASKED = "pretrained_asked"
-_REFUSED = "pretrained_refused"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
-_PANELS: dict[Part, tuple[str, ...]] = {
-    "decoder": ("search", "way", "compare", "operations", "write", "mask", "edits", "prove"),
-    "encoder": ("search", "way", "compare", "operations", "mask", "edits", "prove"),
-    "encoder-decoder": ("search", "way", "compare", "operations", "write", "mask", "edits", "prove"),
-}
 _OF_ONE_LINE = ("search", "way", "write", "mask", "edits", "prove")
 """The panels that are about one sequence without padding."""
 
-_LOOK_SECONDS = 5
-_FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
 _RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = WeakKeyDictionary()
 
 
-def render(choices: Choices) -> WatchedRun | None:
-    """Draw the choice of a checkpoint and of a text, and give the pass over it; None where nothing is open yet."""
+def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> WatchedRun | None:
+    """Draw the tokens of the text, and give the pass over it; None where nothing is open yet, which is said."""
     if find_spec("transformers") is None:
+        no_strip()
         st.info(say("more_packages"))
         return None
     choice = choices.watched
-    wanted = Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice))
+    wanted = wanted_by(choice)
     checkpoint = jobs.in_memory(wanted) if wanted.name else None
-    chosen, written = st.columns([2, 3], gap="medium")
-    with chosen:
-        _choose(choice, checkpoint)
     if checkpoint is None:
+        no_strip()
         if wanted.name:
             _open(wanted)
         else:
             _welcome()
         return None
-    with written:
-        _write(checkpoint)
-    _about(checkpoint, wanted)
-    if (shown := ready_text_of(choice)) is not None:
-        st.caption(f":material/visibility: {shown.what_to_see}")
     try:
-        given = tokenized(checkpoint, words_of(choice), MOST_TOKENS)
+        given = tokenized(checkpoint, words_of(choices), MOST_TOKENS)
     except ValueError as error:
+        no_strip()
         _refused(str(error))
         return None
+    _strip(given, choices, strip)
     if checkpoint.part != "encoder-decoder":
-        _choose_line(choice)
-    _strip(given, choices)
+        _choose_line(choices)
+    _about(checkpoint, wanted)
+    if (shown := ready_text_of(choices)) is not None:
+        st.caption(f":material/visibility: {shown.what_to_see}")
     return _watched(checkpoint, given, choices)
 
 
-def opened(choice: WatchedChoice) -> Checkpoint | None:
-    """The checkpoint that is chosen, where it is in memory."""
-    return jobs.in_memory(Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice)))
-
-
-def words_of(choice: WatchedChoice) -> Words:
+def words_of(choices: Choices) -> Words:
     """Return the text for the model; of a batch, where one sequence alone is looked at, its line."""
+    choice = choices.watched
     words = all_words_of(choice)
-    if len(words.lines) == 1 or choice.watched_panel not in _OF_ONE_LINE:
+    if len(words.lines) == 1 or panel_of(choices) not in _OF_ONE_LINE:
         return words
     return Words(words.lines[min(choice.watched_item, len(words.lines) - 1)], "", choice.pretrained_chat)
 
@@ -109,86 +97,11 @@ def all_words_of(choice: WatchedChoice) -> Words:
     return Words(choice.pretrained_text, choice.pretrained_second, choice.pretrained_chat, choice.pretrained_batch)
 
 
-def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
-    """The field for the checkpoint, with what is on this machine first; below it what else is chosen of it."""
-    here = {place.name: say("here") for place in _here()}
-    offered = here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
-    if choice.pretrained_model and choice.pretrained_model not in offered:
-        offered = {choice.pretrained_model: ""} | offered
-    names = list(offered)
-    st.selectbox(
-        say("checkpoint"),
-        names,
-        index=names.index(choice.pretrained_model) if choice.pretrained_model else None,
-        format_func=lambda name: visible_whole(" · ".join(filter(None, (name, offered.get(name))))),
-        placeholder=say("checkpoint_which"),
-        accept_new_options=True,
-        help=say("checkpoint_help"),
-        **widgets.following("suggested_checkpoint", choice.pretrained_model or None, _take),
-    )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
-        with st.popover(say("options"), icon=":material/tune:", type="tertiary", width="content"):
-            widgets.segments("pretrained_dtype", required=True)
-            _choose_device(choice)
-            if checkpoint is not None and checkpoint.part != "encoder-decoder":
-                widgets.switch("pretrained_batch")
-            if checkpoint is not None and checkpoint.chats:
-                widgets.switch("pretrained_chat")
-        if choice.pretrained_model:
-            with st.popover(say("to_see"), icon=":material/visibility:", type="tertiary", width="content"):
-                _ready_texts()
-
-
-def _here() -> tuple[Place, ...]:
-    """Return the checkpoints on this machine, looked up at most every few seconds."""
-    now = int(time.monotonic() // _LOOK_SECONDS)
-    return _FOUND.get(now) or _FOUND.keep(now, on_this_machine())
-
-
-def _take(name: str | None) -> None:
-    """Another checkpoint: the text stays, and what was looked at in the one before is forgotten."""
-    before = state.chosen().watched
-    kept = ("pretrained_text", "pretrained_dtype", "pretrained_device", "pretrained_steps")
-    drafts.put_by(_REFUSED, None)
-    state.open_watched(pretrained_model=(name or "").strip(), **{field: getattr(before, field) for field in kept})
-
-
-def _choose_device(choice: WatchedChoice) -> None:
-    offered = devices()
-    if len(offered) > 1:
-        st.segmented_control(
-            say("device"),
-            offered,
-            default=_device(choice),
-            required=True,
-            **widgets.following("device", _device(choice), lambda one: state.watch(pretrained_device=one or "cpu")),
-        )
-    else:
-        st.caption(say("only_cpu"))
-
-
-def _device(choice: WatchedChoice) -> str:
-    """The device that is chosen, or the CPU where this machine does not have it."""
-    return choice.pretrained_device if choice.pretrained_device in devices() else "cpu"
-
-
-def _ready_texts() -> None:
-    for ready in READY_TEXTS:
-        with st.container(gap="xxsmall", key=f"ready_text_{ready.name}"):
-            st.button(ready.title, key=f"ready_{ready.name}", on_click=state.callback(_open_ready, ready))
-            st.caption(ready.what_to_see)
-
-
-def _open_ready(ready: ReadyText) -> None:
-    drafts.put_by(_REFUSED, None)
-    state.open_watched(pretrained_model=MODEL, **ready.changes)
-
-
 def _welcome() -> None:
     st.markdown(say("welcome"))
     st.caption(say("where_from"))
     st.markdown(say("ready_texts"))
-    _ready_texts()
+    ready_texts()
 
 
 def _open(wanted: Wanted) -> None:
@@ -199,7 +112,7 @@ def _open(wanted: Wanted) -> None:
         return
     if seen is not None and seen.phase == "failed":
         _refused(seen.failure)
-    if refused := drafts.put_by_before(_REFUSED):
+    if refused := drafts.put_by_before(REFUSED):
         _refused(str(refused))
     try:
         cost = _cost(wanted)
@@ -259,9 +172,9 @@ def _ask(wanted: Wanted) -> None:
 def _start(wanted: Wanted, cost: Cost) -> None:
     try:
         jobs.start(wanted, replace(cost, place=replace(cost.place, name=wanted.name)))
-        drafts.put_by(_REFUSED, None)
+        drafts.put_by(REFUSED, None)
     except ValueError as error:
-        drafts.put_by(_REFUSED, str(error))
+        drafts.put_by(REFUSED, str(error))
 
 
 def _progress(seen: Seen[str], wanted: Wanted) -> None:
@@ -309,18 +222,9 @@ def _sizes(config: object) -> list[str]:
     return found
 
 
-def _write(checkpoint: Checkpoint) -> None:
-    """The fields for the text."""
-    if checkpoint.part == "decoder":
-        widgets.text("pretrained_text", height=92)
-        return
-    for column, field in zip(st.columns(2, gap="small"), ("pretrained_text", "pretrained_second"), strict=True):
-        with column:
-            widgets.text(field, height=92)
-
-
-def _choose_line(choice: WatchedChoice) -> None:
+def _choose_line(choices: Choices) -> None:
     """Choose the sequence of a batch that is looked at."""
+    choice = choices.watched
     lines = all_words_of(choice).lines
     if len(lines) == 1:
         return
@@ -334,7 +238,7 @@ def _choose_line(choice: WatchedChoice) -> None:
         required=True,
         **widgets.following("line_of_batch", item, lambda line: state.watch(watched_item=line)),
     )
-    if choice.watched_panel in _OF_ONE_LINE:
+    if panel_of(choices) in _OF_ONE_LINE:
         st.caption(say("read_alone"))
 
 
@@ -342,29 +246,25 @@ def _shortened(line: str) -> str:
     return markdown_safe(visible(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"))
 
 
-def _strip(given: Tokenized, choices: Choices) -> None:
+def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
     """The tokens; a click makes one the query."""
     has_two = bool(given.target)
     pieces = given.lines[min(choices.watched.watched_item, len(given.lines) - 1)] if given.lines else given.pieces
     rows = [TokenSequence("source", say("source") if has_two else say("tokens"), _tokens(pieces))]
     if has_two:
         rows.append(TokenSequence("target", say("target"), _tokens(given.target)))
-    key = "pretrained_strip"
 
     def select(event: object) -> None:
         if found := parse_token(event, rows):
             state.watch(watched_query=found.index)
 
-    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
-    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="pretrained_tokens"):
-        mount(
-            token_strip(rows, selected_query=(rows[-1].name, query), seq=state.last_seq(key), key=key),
-            select=select,
-        )
-        with st.popover(
-            say("n_tokens", n_tokens=len(pieces) + len(given.target)), type="tertiary", width="content"
-        ):
+    def count() -> None:
+        n_tokens = say("n_tokens", n_tokens=len(pieces) + len(given.target))
+        with st.popover(n_tokens, type="tertiary", width="content"):
             _table((*pieces, *given.target), given.text)
+
+    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
+    strip(rows, (rows[-1].name, query), select, more=count)
 
 
 def _tokens(pieces: tuple[Piece, ...]) -> tuple[Token, ...]:
@@ -391,8 +291,8 @@ def _table(pieces: tuple[Piece, ...], text: str) -> None:
 
 def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
     """The pass over the text, computed once for all sessions."""
-    words = words_of(choices.watched)
-    keep: Keep = "all" if choices.watched.watched_panel in ("way", "operations", "compare", "edits") else "weights"
+    words = words_of(choices)
+    keep: Keep = "all" if panel_of(choices) in ("way", "operations", "compare", "edits") else "weights"
     kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
     found = kept.get((words, "all")) or kept.get((words, keep))
     if found is not None:
@@ -416,5 +316,4 @@ def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
         padding=padding_of(given.inputs) if given.lines else NO_PADDING,
         item_is_chosen=True,
         texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(checkpoint.tokenizer, ids)],
-        more_panels=_PANELS[checkpoint.part],
     )

@@ -24,7 +24,8 @@ from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 from visualizer.views.edits import chips, offer_edits
 from visualizer.views.outcome import Outcome, draw_outcome
-from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
+from visualizer.views.watched.pretrained.chosen import opened
+from visualizer.views.watched.pretrained.door import MOST_TOKENS, words_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, masked_by
 from visualizer.views.watched.pretrained.two_passes import (
     TwoPasses,
@@ -49,7 +50,7 @@ def render(watched: WatchedRun, choices: Choices) -> None:
     checkpoint, choice = opened(choices.watched), choices.watched
     if checkpoint is None:
         return
-    words = words_of(choice)
+    words = words_of(choices)
     given = tokenized(checkpoint, words, MOST_TOKENS)
     attention = watched.attention(choice.watched_attention)
     masked = masked_by(given, _where(checkpoint, attention))

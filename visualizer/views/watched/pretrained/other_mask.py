@@ -12,7 +12,8 @@ from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.state import widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
+from visualizer.views.watched.pretrained.chosen import opened
+from visualizer.views.watched.pretrained.door import MOST_TOKENS, words_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by, choose, masked_by, paint
 from visualizer.views.watched.pretrained.two_passes import (
     TwoPasses,
@@ -32,7 +33,7 @@ def render(watched: WatchedRun, choices: Choices) -> None:
     checkpoint = opened(choices.watched)
     if checkpoint is None:
         return
-    words = words_of(choices.watched)
+    words = words_of(choices)
     given = tokenized(checkpoint, words, MOST_TOKENS)
     where: Where = "self"
     if checkpoint.part == "encoder-decoder":

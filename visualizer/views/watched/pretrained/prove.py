@@ -24,11 +24,11 @@ from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.server.mount import mount
 from visualizer.state import widgets
 from visualizer.state.state import Choices
+from visualizer.views.watched.pretrained.chosen import opened
 from visualizer.views.watched.pretrained.door import (
     MOST_TOKENS,
     MOST_TRACE_BYTES,
     all_words_of,
-    opened,
     weights_in_words,
     words_of,
 )
@@ -58,7 +58,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
     if checkpoint is None:
         return
     _padding(checkpoint, all_words_of(choices.watched))
-    given = tokenized(checkpoint, words_of(choices.watched), MOST_TOKENS)
+    given = tokenized(checkpoint, words_of(choices), MOST_TOKENS)
     judged = given.target or given.pieces
     if len(judged) < 2:
         st.info(say("one_token"), icon=":material/info:")
@@ -78,9 +78,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
             st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
             return
         given = with_mask(checkpoint, given, allowed, where)
-    measured = _measured(
-        checkpoint, given, words_of(choices.watched), source, promised_by(run.trace, given, allowed)
-    )
+    measured = _measured(checkpoint, given, words_of(choices), source, promised_by(run.trace, given, allowed))
     if measured is None:
         return
     found, is_decoder = measured.found, checkpoint.part != "encoder"

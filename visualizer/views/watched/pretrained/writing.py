@@ -21,7 +21,8 @@ from visualizer.settings.link import chosen_in
 from visualizer.stages.panels import to_array
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
+from visualizer.views.watched.pretrained.chosen import opened
+from visualizer.views.watched.pretrained.door import MOST_TOKENS, words_of
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
@@ -34,6 +35,9 @@ def render(_run: WatchedRun, choices: Choices) -> None:
     checkpoint = opened(choices.watched)
     if checkpoint is None:
         return
+    if checkpoint.part == "encoder":
+        st.info(say("no_writing"), icon=":material/info:")
+        return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_writing"):
         widgets.number("pretrained_steps", width=160)
         widgets.switch("pretrained_sampling", width="content")
@@ -42,7 +46,7 @@ def render(_run: WatchedRun, choices: Choices) -> None:
             widgets.number("top_k", help=say("top_k"), width=130)
             widgets.slider("top_p", step=0.05, width=_SLIDER)
             widgets.number("draws", width=130)
-    words, sampling = words_of(choices.watched), sampling_of(choices)
+    words, sampling = words_of(choices), sampling_of(choices)
     given = tokenized(checkpoint, words, MOST_TOKENS)
     prompt = given.target or given.pieces
     longest = (checkpoint.most_tokens or MOST_TOKENS * 2) - len(prompt) + 1

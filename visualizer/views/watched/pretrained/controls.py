@@ -1,0 +1,110 @@
+"""The sidebar controls of a pretrained model: which checkpoint, how it is run, and the text that it reads."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from headlight.pretrained.checkpoint import Part, devices
+from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine
+from model.texts import texts_of
+from visualizer.safe_text import visible_whole
+from visualizer.settings.watched_settings import WatchedChoice
+from visualizer.state import drafts, state, widgets
+from visualizer.views.watched.pretrained.chosen import REFUSED, device_of, opened
+from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText
+from visualizer.work.cache import Kept
+
+say = texts_of(__name__)
+
+_LOOK_SECONDS = 5
+_FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
+
+
+def kind_of_open(choice: WatchedChoice) -> tuple[Part, bool] | None:
+    """Return which part of a model is open and whether it chats; None before one is."""
+    checkpoint = opened(choice)
+    return None if checkpoint is None else (checkpoint.part, checkpoint.chats)
+
+
+def draw(choice: WatchedChoice, kind: tuple[Part, bool] | None) -> None:
+    """Draw the controls; ``kind`` is what ``kind_of_open`` gives."""
+    part, chats = kind or (None, False)
+    _choose_checkpoint(choice)
+    if part is not None:
+        widgets.text("pretrained_text", height=92)
+        if part != "decoder":
+            widgets.text("pretrained_second", height=68)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
+        with st.popover(say("options"), icon=":material/tune:", type="tertiary", width="content"):
+            widgets.segments("pretrained_dtype", required=True)
+            _choose_device(choice)
+            if part is not None and part != "encoder-decoder":
+                widgets.switch("pretrained_batch")
+            if chats:
+                widgets.switch("pretrained_chat")
+        if choice.pretrained_model:
+            with st.popover(say("to_see"), icon=":material/visibility:", type="tertiary", width="content"):
+                ready_texts()
+
+
+def ready_texts() -> None:
+    """Draw a button for each of the texts with something to see."""
+    for ready in READY_TEXTS:
+        with st.container(gap="xxsmall", key=f"ready_text_{ready.name}"):
+            st.button(ready.title, key=f"ready_{ready.name}", on_click=state.callback(_open_ready, ready))
+            st.caption(ready.what_to_see)
+
+
+def _open_ready(ready: ReadyText) -> None:
+    drafts.put_by(REFUSED, None)
+    state.open_watched(pretrained_model=MODEL)
+    state.show_panel(ready.panel, **ready.changes)
+
+
+def _choose_checkpoint(choice: WatchedChoice) -> None:
+    """The field for the checkpoint, with what is on this machine first."""
+    here = {place.name: say("here") for place in _here()}
+    offered = here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
+    if choice.pretrained_model and choice.pretrained_model not in offered:
+        offered = {choice.pretrained_model: ""} | offered
+    names = list(offered)
+    st.selectbox(
+        say("checkpoint"),
+        names,
+        index=names.index(choice.pretrained_model) if choice.pretrained_model else None,
+        format_func=lambda name: visible_whole(" · ".join(filter(None, (name, offered.get(name))))),
+        placeholder=say("checkpoint_which"),
+        accept_new_options=True,
+        help=say("checkpoint_help"),
+        **widgets.following("suggested_checkpoint", choice.pretrained_model or None, _take),
+    )
+
+
+def _here() -> tuple[Place, ...]:
+    """Return the checkpoints on this machine, looked up at most every few seconds."""
+    now = int(time.monotonic() // _LOOK_SECONDS)
+    return _FOUND.get(now) or _FOUND.keep(now, on_this_machine())
+
+
+def _take(name: str | None) -> None:
+    """Another checkpoint: the text stays, and what was looked at in the one before is forgotten."""
+    before = state.chosen().watched
+    kept = ("pretrained_text", "pretrained_dtype", "pretrained_device", "pretrained_steps")
+    drafts.put_by(REFUSED, None)
+    state.open_watched(pretrained_model=(name or "").strip(), **{field: getattr(before, field) for field in kept})
+
+
+def _choose_device(choice: WatchedChoice) -> None:
+    offered, chosen = devices(), device_of(choice)
+    if len(offered) > 1:
+        st.segmented_control(
+            say("device"),
+            offered,
+            default=chosen,
+            required=True,
+            **widgets.following("device", chosen, lambda one: state.watch(pretrained_device=one or "cpu")),
+        )
+    else:
+        st.caption(say("only_cpu"))
