@@ -97,6 +97,35 @@ def test_rows_far_below_the_window_are_not_read_with_the_numbers_of_before(show_
     expect(last.locator(".reading li")).to_have_count(0)
 
 
+def test_the_overview_of_many_layers_stands_beside_the_heads_where_there_is_room(show):
+    labels = tuple("abcdef")
+    weights = np.full((20, 3, 6, 6), 1 / 6, np.float32)
+    heads = attention_heads(
+        weights,
+        blocked=None,
+        blocked_by=(),
+        rows=Axis("query", labels),
+        columns=Axis("key", labels),
+        head_names=[[""] * 3] * 20,
+        layer=19,
+        head=0,
+        looks=Looks(),
+        key=HEADS,
+    )
+    page = show([heads])
+    expect(panels(page, HEADS)).to_have_count(3)
+    overview, first = picture(page, HEADS).locator(".overview"), panels(page, HEADS).first
+    of_map, of_head = overview.bounding_box(), first.bounding_box()
+    assert of_map["x"] + of_map["width"] <= of_head["x"]
+    assert of_head["y"] < of_map["y"] + of_map["height"] / 2
+    assert overview.evaluate("one => getComputedStyle(one).position") == "sticky"
+    page.set_viewport_size({"width": 390, "height": 1000})
+    page.wait_for_function(
+        "([map, head]) => head.getBoundingClientRect().top >= map.getBoundingClientRect().bottom",
+        arg=[overview.element_handle(), first.element_handle()],
+    )
+
+
 def test_the_overview_names_each_layer_as_the_host_does(show):
     axis = Axis("token", ("a", "b"), None)
     weights = np.full((2, 1, 2, 2), 0.5, np.float32)

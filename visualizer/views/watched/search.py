@@ -64,8 +64,6 @@ def render(run: WatchedRun, choices: Choices) -> None:
         _draw(run, kind, attention, values, head, choices)
     with ranking:
         _rank(kind, values, metrics.METRICS[measure].title)
-        edit = state.callback(state.show_panel, "edits", watched_attention=attention.path, watched_head=head)
-        st.button(say("edit"), icon=":material/edit:", key="edit_found_head", on_click=edit, width="stretch")
 
 
 def measured(run: WatchedRun, kind: tuple[Attention, ...], measure: str) -> np.ndarray:

@@ -79,7 +79,7 @@ def test_the_map_shows_the_head_that_is_clicked(tmp_path):
     assert link_of(app)["watched_attention"] == "transformer.h.1.attn"
     weights = grid_of(app)["panels"][1]
     assert weights["subtitle"] == "transformer.h.1.attn, head 2"
-    app.button(key="edit_found_head").click().run()
+    app.button(key="to_edits").click().run()
     assert link_of(app)["watched_panel"] == "edits"
     assert not app.exception
 

@@ -258,13 +258,22 @@ def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
         if found := parse_token(event, rows):
             state.watch(watched_query=found.index)
 
-    def count() -> None:
+    def beside() -> None:
         n_tokens = say("n_tokens", n_tokens=len(pieces) + len(given.target))
         with st.popover(n_tokens, type="tertiary", width="content"):
             _table((*pieces, *given.target), given.text)
+        if panel_of(choices) != "edits":
+            st.button(
+                say("edit"),
+                icon=":material/content_cut:",
+                key="to_edits",
+                help=say("edit_help"),
+                on_click=state.callback(state.show_panel, "edits"),
+                type="tertiary",
+            )
 
     query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
-    strip(rows, (rows[-1].name, query), select, more=count)
+    strip(rows, (rows[-1].name, query), select, more=beside)
 
 
 def _tokens(pieces: tuple[Piece, ...]) -> tuple[Token, ...]:
