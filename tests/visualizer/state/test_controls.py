@@ -99,15 +99,18 @@ def test_what_was_replaced_is_not_chosen_again_by_a_page_that_still_shows_it(mon
     assert app.text_area(key="text").value == PADDING.settings.text
 
 
-def test_nobody_wrote_what_the_server_has_put_in_the_place_of_what_a_page_still_shows(monkeypatch):
-    app = open_app(view="lab", architecture="decoder", text="a b c")
+@pytest.mark.parametrize(("before", "custom"), [("causal", ""), ("causal,custom", "k <= q")])
+def test_nobody_chose_what_a_page_says_of_controls_that_were_replaced(monkeypatch, before, custom):
+    app = open_app(view="lab", architecture="decoder", text="a b c", mask=before, custom=custom)
     said = app._tree.get_widget_states()
-    app.pills(key="mask").set_value(["causal", "padding"]).run()
+    after = before.replace("causal", "causal,padding")
+    app.pills(key="mask").set_value(after.split(",")).run()
     now = app._tree.get_widget_states()
-    now.widgets.extend(each for each in said.widgets if each.id.endswith("-expression"))
+    known = {each.id for each in now.widgets}
+    now.widgets.extend(each for each in said.widgets if each.id not in known)
     monkeypatch.setattr(app._tree, "get_widget_states", lambda: now)
     app.run()
-    assert in_link(app, "mask") == "causal,padding"
+    assert in_link(app, "mask") == after
 
 
 def test_a_page_that_has_heard_of_a_change_chooses_what_it_had_before():
