@@ -46,17 +46,24 @@ def visits(browser: Browser, address: str) -> Iterator[OpenApp]:
     """The loader of a server's page on a link, each time in a context of its own.
 
     It takes the place of the page before, or is opened ``beside`` it: a page that is slowed keeps the processor
-    busy, also where it does nothing. No page may show or log an error, or ask another host for anything.
+    busy, also where it does nothing. ``script`` is run before all of its own. No page may show or log an error, or
+    ask another host for anything.
     """
     with ExitStack() as opened:
 
         def open_page(
-            *, beside: bool = False, dark: bool = False, width: int = 1280, height: int = HEIGHT, **query: object
+            *,
+            beside: bool = False,
+            script: str = "",
+            dark: bool = False,
+            width: int = 1280,
+            height: int = HEIGHT,
+            **query: object,
         ) -> Page:
             if not beside:
                 opened.close()
             context = opened.enter_context(fresh_context(browser, dark=dark, width=width, height=height))
-            context.add_init_script(PROBE)
+            context.add_init_script(f"{PROBE}{script}")
             page = context.new_page()
             opened.enter_context(watched(page, address))
             load(page, f"{address}/?{urlencode(query or USUAL)}")
