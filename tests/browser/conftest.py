@@ -45,13 +45,25 @@ def open_app(browser: Browser, app_url: str) -> Iterator[OpenApp]:
 def visits(browser: Browser, address: str) -> Iterator[OpenApp]:
     """The loader of a server's page on a link, each time in a context of its own.
 
-    No page may show or log an error, or ask another host for anything.
+    It takes the place of the page before, or is opened ``beside`` it: a page that is slowed keeps the processor
+    busy, also where it does nothing. ``script`` is run before all of its own. No page may show or log an error, or
+    ask another host for anything.
     """
     with ExitStack() as opened:
 
-        def open_page(*, dark: bool = False, width: int = 1280, height: int = HEIGHT, **query: object) -> Page:
+        def open_page(
+            *,
+            beside: bool = False,
+            script: str = "",
+            dark: bool = False,
+            width: int = 1280,
+            height: int = HEIGHT,
+            **query: object,
+        ) -> Page:
+            if not beside:
+                opened.close()
             context = opened.enter_context(fresh_context(browser, dark=dark, width=width, height=height))
-            context.add_init_script(PROBE)
+            context.add_init_script(f"{PROBE}{script}")
             page = context.new_page()
             opened.enter_context(watched(page, address))
             load(page, f"{address}/?{urlencode(query or USUAL)}")

@@ -35,7 +35,7 @@ def test_who_began_a_class_teaches_it_also_after_a_reload_and_leads_its_students
     expect(teacher.locator(".st-key-join_class")).to_contain_text(code)
     expect(teacher.get_by_role("button", name="Reveal")).to_be_visible()
 
-    student = open_app(**LINK, class_code=code)
+    student = open_app(beside=True, **LINK, class_code=code)
     expect(student.get_by_text("Your teacher reveals the answer.")).to_be_visible()
     expect(student.locator(".st-key-join_class")).to_have_count(0)
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import load
 from tests.browser.headlight_page import link_of, settle
 from tests.reading import click_cell
 
@@ -46,9 +45,7 @@ def hear(page: Page) -> None:
     ("left", "key"), [({"view": "compare"}, "compare_grids"), ({"view": "heads"}, "attention_heads_")]
 )
 def test_a_cell_of_the_picture_that_one_is_leaving_leaves_the_next_view_as_it_is(open_app, left, key):
-    page = open_app(**left, architecture="decoder", text="a b c d e f")
-    page.add_init_script(HOLD)
-    load(page, page.url)
+    page = open_app(script=HOLD, **left, architecture="decoder", text="a b c d e f")
     with unheard(page):
         page.get_by_role("radio", name="Step through", exact=True).click()
     with unheard(page):

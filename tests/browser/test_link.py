@@ -63,7 +63,7 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
     assert link_of(page) == CHOSEN
 
     before = shown(page)
-    visitor = open_app(**CHOSEN)  # who was never there
+    visitor = open_app(beside=True, **CHOSEN)  # who was never there
     assert shown(visitor) == before
     assert link_of(visitor) == CHOSEN
     page.reload()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import load
 from tests.browser.headlight_page import link_of, settle, tokens
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import write_query
@@ -23,9 +22,7 @@ history.pushState = (...given) => {
 
 
 def test_a_case_is_not_taken_back_by_an_act_on_a_page_that_has_its_address_alone(open_app):
-    page = open_app(view="lab", architecture="decoder", text="a b c d")
-    page.add_init_script(ACT_ON_ADDRESS)
-    load(page, page.url)
+    page = open_app(script=ACT_ON_ADDRESS, view="lab", architecture="decoder", text="a b c d")
     menu = page.locator("[class*='st-key-examples_menu'] button").first
     menu.evaluate("menu => { probe.onAddress = () => menu.click(); }")
     page.get_by_role("combobox", name="Cases").click()

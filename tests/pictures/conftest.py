@@ -18,12 +18,13 @@ ShowLink = Callable[..., Page]
 
 @pytest.fixture
 def show(browser: Browser) -> Iterator[Show]:
-    """Draws pictures on a page of their own."""
+    """Draws pictures on a page of their own, in place of the page before."""
     with ExitStack() as opened:
 
         def show_pictures(
             pictures: Sequence[Picture], *, dark: bool = False, width: int = 1280, height: int = HEIGHT
         ) -> Page:
+            opened.close()  # a page that is slowed keeps the processor busy, also where it does nothing
             context = opened.enter_context(fresh_context(browser, dark=dark, width=width, height=height))
             context.on("page", lambda page: opened.enter_context(watched(page, ADDRESS)))
             return lay_out(context, pictures)

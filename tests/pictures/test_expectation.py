@@ -5,7 +5,16 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
-from tests.pictures.static_page import let_answer, panels, picture, pictures_in, run_of, update_all
+from tests.pages import set_screen
+from tests.pictures.static_page import (
+    let_answer,
+    panels,
+    picture,
+    pictures_in,
+    run_of,
+    update_all,
+    wait_until_drawn,
+)
 from tests.reading import click_cell
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
@@ -56,10 +65,12 @@ def test_a_number_of_a_covered_head_is_written_nowhere(show):
     weights = compute_run(Settings(text="the cat the dog", weights="random")).trace[WEIGHTS].value[0, :, 3]
     numbers = {str(round(float(weight), 6))[:5] for weight in weights.flatten()}
     page = show(pictures_in(app))
-    assert not [number for number in numbers if number in everything_written(app, page)]
+    written = everything_written(app, page)
+    assert not [number for number in numbers if number in written]
     expect(picture(page, KEY).locator("canvas[role=img]:visible")).to_have_count(1)
     app.button(key="reveal").click().run()
-    assert [number for number in numbers if number in everything_written(app, show(pictures_in(app)))]
+    written = everything_written(app, show(pictures_in(app)))
+    assert [number for number in numbers if number in written]
 
 
 def test_what_is_expected_is_marked_undone_and_revealed(show):
@@ -105,8 +116,11 @@ def test_what_is_expected_and_what_was_computed_stand_side_by_side(show):
     click_cell(panels(page, KEY).first, 0, 0, (12, 12))
     let_answer(app, page, KEY)
     app.button(key="reveal").click().run()
+    page = show(pictures_in(app))
     for width in range(980, 1004, 2):
-        tops = [panel.bounding_box()["y"] for panel in panels(show(pictures_in(app), width=width), KEY).all()]
+        set_screen(page, dark=False, width=width)
+        wait_until_drawn(page)
+        tops = [panel.bounding_box()["y"] for panel in panels(page, KEY).all()]
         assert tops[0] == tops[1]
 
 

@@ -1,10 +1,10 @@
-"""The token strip on a static page: the keys lead along its rows and from row to row."""
+"""The token strip on a static page: the keys lead along its rows, and a choice that is broken off is taken back."""
 
 from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.pictures.static_page import picture
+from tests.pictures.static_page import picture, pictures_of, update
 
 
 def test_the_keys_scroll_the_row_and_lead_from_row_to_row(show_link):
@@ -21,3 +21,15 @@ def test_the_keys_scroll_the_row_and_lead_from_row_to_row(show_link):
     expect(target.locator(".chip:focus")).to_have_count(1)
     page.keyboard.press("ArrowUp")
     expect(source.locator(".chip:focus")).to_have_count(1)
+
+
+def test_a_choice_that_is_broken_off_is_taken_back_to_what_the_host_says_by_then(show_link):
+    link = {"text": "a b c d e f", "view": "heads"}
+    page = show_link(**link, query=0)
+    chips = picture(page, "token_strip").locator(".chip")
+    chips.nth(1).hover()
+    page.mouse.down()
+    update(page, next(one for one in pictures_of(**link, query=4) if one.key == "token_strip"))
+    expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
+    chips.nth(1).dispatch_event("pointercancel")  # as where the browser drags the text that is marked
+    expect(chips.nth(4)).to_have_attribute("aria-selected", "true")

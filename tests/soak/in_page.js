@@ -46,7 +46,7 @@
   /** What can be acted on, by group, name and number among those of the same name. */
   function targets(leftAlone) {
     const counts = new Map();
-    return [...within(document.body)]
+    return [...within(document)]
       .filter((element) => isTarget(element) && !isWithin(element, leftAlone))
       .map((element) => {
         const target = { group: groupOf(element), name: nameOf(element) };
@@ -67,16 +67,17 @@
     return [left, top, width, height];
   }
 
-  /** Let go of the focus, close what lies over the page, and open what is folded. */
+  /** Let go of the focus, close what lies over the page, open what is folded, and scroll back: no link says how far. */
   function tidy() {
     let focused = document.activeElement;
     while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
     focused?.blur();
     window.dispatchEvent(new Event("blur")); // pictures tell at once what they would tell in a moment
-    for (const element of within(document.body)) {
+    for (const element of within(document)) {
       if (element.localName === "dialog" && element.open) element.close();
       if (element.matches("[data-testid=stPopoverButton][aria-expanded=true]")) element.click();
       if (element.matches(".stage-map .all:not([aria-pressed=true])")) element.click();
+      if (element.scrollLeft || element.scrollTop) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
     }
     if (document.fullscreenElement) document.exitFullscreen();
   }
@@ -85,7 +86,7 @@
 
   /** Whether all that can be folded is open; what is not is opened, once: it opens slowly. */
   function isUnfolded() {
-    const folded = [...within(document.body)].filter((element) => element.localName === "details");
+    const folded = [...within(document)].filter((element) => element.localName === "details");
     const moves = (element) => element.getAnimations({ subtree: true }).some(({ playState }) => playState === "running");
     if (folded.some(moves)) return false;
     const closed = folded.filter((element) => !element.open);
@@ -98,21 +99,21 @@
 
   /** Fulfilled when the page was scrolled to its end: some pictures wait until they come into sight. */
   async function scrollThrough() {
-    for (const element of within(document.body)) unfolded.delete(element);
+    for (const element of within(document)) unfolded.delete(element);
     await probe.settled(isUnfolded);
     const main = document.querySelector("[data-testid=stMain]");
     for (let top = 0; top < main.scrollHeight; top += main.clientHeight / 2) {
       main.scrollTo({ top, behavior: "instant" });
       await probe.afterAllElse();
     }
-    await probe.settled(() => ![...within(document.body)].some((element) => element.matches(".reading[aria-busy]")));
+    await probe.settled(() => ![...within(document)].some((element) => element.matches(".reading[aria-busy]")));
     main.scrollTo({ top: 0, behavior: "instant" });
   }
 
   const hidden = new Map();
 
   function hide(selector) {
-    for (const element of within(document.body)) {
+    for (const element of within(document)) {
       if (!element.matches(selector)) continue;
       hidden.set(element, element.style.visibility);
       element.style.visibility = "hidden";
@@ -126,7 +127,7 @@
 
   /** One line for each control: its value, and in what state it is. */
   function controls() {
-    return [...within(document.body)]
+    return [...within(document)]
       .filter((element) => element.matches("input, textarea, select") && element.type !== "file")
       .filter((element) => element.checkVisibility({ visibilityProperty: true }))
       .map((element) => {
@@ -144,7 +145,7 @@
   /** A number for the pixels of each canvas but those of tables, beside its place and its size. */
   async function canvases() {
     const isPicture = (element) => element.localName === "canvas" && isShown(element) && !isWithin(element, "[data-testid=stDataFrame]");
-    const shown = [...within(document.body)].filter(isPicture);
+    const shown = [...within(document)].filter(isPicture);
     return Promise.all(
       shown.map(async (canvas) => {
         const bytes = new TextEncoder().encode(canvas.toDataURL());

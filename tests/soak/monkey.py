@@ -14,13 +14,13 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
 
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
+from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Error, Page, Request
 
 from tests.browser.conftest import APP, load, served
 from tests.browser.headlight_page import PROBE, settle
@@ -73,10 +73,26 @@ class Options:
 
 @dataclass
 class Tab:
-    """One page of the monkey, and what went wrong on it."""
+    """One page, its tools of a developer, and what went wrong on it."""
 
     page: Page
+    tools: CDPSession
     problems: list[str] = field(default_factory=list)
+
+    def slow_down(self, factor: float) -> None:
+        """Have the page compute so many times slower than usual."""
+        self.tools.send("Emulation.setCPUThrottlingRate", {"rate": factor})
+
+    def load_as_a_stranger(self, server: str, link: str) -> None:
+        """Open a link with nothing kept from before but the files of the server."""
+        self.tools.send("Storage.clearDataForOrigin", {"origin": server, "storageTypes": "cookies,local_storage"})
+        load(self.page, f"{server}{link}")
+
+    def taken_problems(self) -> list[str]:
+        """What went wrong since this was last asked."""
+        found = [*self.problems]
+        self.problems.clear()
+        return found
 
 
 @dataclass(frozen=True)
@@ -103,16 +119,15 @@ class Burst:
 
 
 @contextmanager
-def opened(conditions: Conditions, server: str, slowdown: float = 1) -> Iterator[Tab]:
+def opened(browser: Browser, server: str) -> Iterator[Tab]:
     """A page of its own that notes whatever goes wrong on it."""
-    with fresh_context(conditions.browser) as context:
+    with fresh_context(browser) as context:
         context.add_init_script(PROBE)
         context.add_init_script(IN_PAGE)
-        tab = Tab(context.new_page())
+        page = context.new_page()
+        tab = Tab(page, context.new_cdp_session(page))
         _note_problems(tab, server)
         context.on("page", lambda page: page.close())
-        if slowdown > 1:
-            context.new_cdp_session(tab.page).send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
         yield tab
 
 
@@ -131,23 +146,20 @@ def _note_problems(tab: Tab, server: str) -> None:
     tab.page.on("request", note_request)
 
 
-def differences(tab: Tab, conditions: Conditions) -> list[str]:
-    """One line for each difference between a page and another that is opened on its address."""
-    bring_to_rest(tab.page)
-    link = tab.page.url.removeprefix(conditions.server)
-    with opened(conditions, conditions.direct) as other:
-        load(other.page, f"{conditions.direct}{link}")
-        bring_to_rest(other.page)
-        end = time.monotonic() + CATCHES_UP
-        while True:
-            mine, theirs = read(tab.page, conditions.server), read(other.page, conditions.direct)
-            found = mine.differences(theirs)
-            if not found or time.monotonic() > end:
-                break
-            settle(tab.page)
-        if found:
-            found.insert(0, _pictured(tab.page, other.page, conditions.log.parent))
-        return [*found, *(f"on the other page: {problem}" for problem in other.problems)]
+def differences(tab: Tab, other: Tab, conditions: Conditions) -> list[str]:
+    """One line for each difference between a page and another on which its address is opened."""
+    other.load_as_a_stranger(conditions.direct, tab.page.url.removeprefix(conditions.server))
+    bring_to_rest(other.page)
+    end = time.monotonic() + CATCHES_UP
+    while True:
+        mine, theirs = read(tab.page, conditions.server), read(other.page, conditions.direct)
+        found = mine.differences(theirs)
+        if not found or time.monotonic() > end:
+            break
+        settle(tab.page)
+    if found:
+        found.insert(0, _pictured(tab.page, other.page, conditions.log.parent))
+    return [*found, *(f"on the other page: {problem}" for problem in other.taken_problems())]
 
 
 def _pictured(page: Page, other: Page, folder: Path) -> str:
@@ -158,17 +170,16 @@ def _pictured(page: Page, other: Page, folder: Path) -> str:
     return f"pictures: {folder / str(number)}.png and -loaded.png"
 
 
-def problems_of(tabs: Sequence[Tab], conditions: Conditions) -> list[str]:
-    """One line for each thing that is wrong after a burst."""
+def problems_of(tabs: Sequence[Tab], other: Tab, conditions: Conditions) -> list[str]:
+    """One line for each thing that is wrong after a burst, on pages that rest."""
     found = []
     for number, tab in enumerate(tabs):
         try:
-            lines = differences(tab, conditions)
+            lines = differences(tab, other, conditions)
             lines += ["an exception is shown"] * tab.page.get_by_test_id("stException").count()
         except Error as error:
             lines = [error.message]
-        lines += tab.problems
-        tab.problems.clear()
+        lines += tab.taken_problems()
         if lines:
             found += [f"page {number}, {tab.page.url}:", *_shortened(lines)]
     return found
@@ -204,6 +215,18 @@ def _begin(links: Sequence[str], tabs: Sequence[Tab], conditions: Conditions) ->
 
 
 @contextmanager
+def slowed(tabs: Sequence[Tab], factor: float) -> Iterator[None]:
+    """Have pages compute so many times slower than usual, until all that was done on them is shown."""
+    for tab in tabs:
+        tab.slow_down(factor)
+    yield
+    for tab in tabs:
+        bring_to_rest(tab.page)
+    for tab in tabs:
+        tab.slow_down(1)
+
+
+@contextmanager
 def _unless_left() -> Iterator[None]:
     """Ignore an act on a page that is loaded anew at the same moment."""
     try:
@@ -220,11 +243,13 @@ def run(options: Options, conditions: Conditions) -> int:
         tabs: list[Tab] = []
         while done < options.acts:
             begun = time.monotonic()
-            tabs = tabs or [pages.enter_context(_own_page(conditions)) for _ in range(PAGES)]
+            if not tabs:
+                tabs = [pages.enter_context(opened(conditions.browser, conditions.server)) for _ in range(PAGES)]
+                other = pages.enter_context(opened(conditions.browser, conditions.direct))
             random = Random(f"{options.seed} {number}")
             left = options.acts - done
             n_acts = left if options.replayed else min(random.randint(FEWEST, MOST), left)
-            acted, found = _burst_and_problems(options, random, n_acts, tabs, conditions)
+            acted, found = _burst_and_problems(options, random, n_acts, tabs, other, conditions)
             done += n_acts
             if found:
                 failed += 1
@@ -239,7 +264,7 @@ def run(options: Options, conditions: Conditions) -> int:
 
 
 def _burst_and_problems(
-    options: Options, random: Random, n_acts: int, tabs: Sequence[Tab], conditions: Conditions
+    options: Options, random: Random, n_acts: int, tabs: Sequence[Tab], other: Tab, conditions: Conditions
 ) -> tuple[Burst, list[str]]:
     """Return the burst of acts that was done, and the problems that came of it."""
     n_bytes = conditions.log.stat().st_size
@@ -247,20 +272,17 @@ def _burst_and_problems(
     begun = tuple(links)
     acts: list[Act] = []
     try:
-        begun = _begin(options.replayed.links if options.replayed else links, tabs, conditions)
-        again = options.replayed and replay(options.replayed.acts, tabs, conditions)
-        acts.extend(again or burst(random, n_acts, tabs, conditions))  # keeps those before an error
-        found = problems_of(tabs, conditions)
+        with slowed(tabs, conditions.slowdown):
+            begun = _begin(options.replayed.links if options.replayed else links, tabs, conditions)
+            again = options.replayed and replay(options.replayed.acts, tabs, conditions)
+            acts.extend(again or burst(random, n_acts, tabs, conditions))  # keeps those before an error
+        found = problems_of(tabs, other, conditions)
     except Error as error:
         found = [error.message]
     log = conditions.log.read_bytes()[n_bytes:].decode(errors="replace")
     if "Traceback" in log:
         found += ["the server's log:", *_shortened(list(dict.fromkeys(log.splitlines())))]
     return Burst(begun, tuple(acts)), found
-
-
-def _own_page(conditions: Conditions) -> AbstractContextManager[Tab]:
-    return opened(conditions, conditions.server, conditions.slowdown)
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:

@@ -69,6 +69,11 @@ def shown_in(name: str) -> object:
     return memory.get(key, _known(name).get(key))
 
 
+def is_given(name: str) -> bool:
+    """True if a control is given its values here."""
+    return bool(_known(name))
+
+
 def keys_on_page(name: str) -> list[str]:
     """The keys under which a page has the control, the newest last."""
     return [key for key in _known(name) or (name,) if key in memory]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -243,16 +243,25 @@ def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[
 
 
 def on_change(name: str, handle: Callable[[Any], None]) -> Callable[[], None]:
-    """A callback that hands ``handle`` the new value of a control, unless the control has left the page.
-
-    A file that the server lost is no new value: nobody took it away.
-    """
+    """A callback that hands ``handle`` the new value of a control, unless the control has left the page."""
 
     def take() -> None:
-        if (keys := controls.keys_on_page(name)) and not is_lost_file(value := memory[keys[-1]]):
+        for value in _new_values(name):
             handle(value)
 
     return callback(take)
+
+
+def _new_values(name: str) -> Collection[object]:
+    """The value that a person gave a control; none where nobody did. That of a field is left for ``load``.
+
+    A page that has not heard of another value yet still says the one before, which nobody chose. A file that the
+    server lost is no new value either: nobody took it away.
+    """
+    if name not in _PART_OF and controls.is_given(name):
+        return controls.chosen_in([name]).values()
+    values = [memory[key] for key in controls.keys_on_page(name)[-1:]]
+    return [value for value in values if not is_lost_file(value)]
 
 
 def last_seq(key: str) -> int:

@@ -99,6 +99,20 @@ def test_what_was_replaced_is_not_chosen_again_by_a_page_that_still_shows_it(mon
     assert app.text_area(key="text").value == PADDING.settings.text
 
 
+@pytest.mark.parametrize(("before", "custom"), [("causal", ""), ("causal,custom", "k <= q")])
+def test_nobody_chose_what_a_page_says_of_controls_that_were_replaced(monkeypatch, before, custom):
+    app = open_app(view="lab", architecture="decoder", text="a b c", mask=before, custom=custom)
+    said = app._tree.get_widget_states()
+    after = before.replace("causal", "causal,padding")
+    app.pills(key="mask").set_value(after.split(",")).run()
+    now = app._tree.get_widget_states()
+    known = {each.id for each in now.widgets}
+    now.widgets.extend(each for each in said.widgets if each.id not in known)
+    monkeypatch.setattr(app._tree, "get_widget_states", lambda: now)
+    app.run()
+    assert in_link(app, "mask") == after
+
+
 def test_a_page_that_has_heard_of_a_change_chooses_what_it_had_before():
     app = open_app(text="one two three")
     open_examples(app).button(key="example_padding").click().run()

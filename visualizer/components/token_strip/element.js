@@ -53,7 +53,10 @@ class TokenStrip extends Picture {
     const version = JSON.stringify(sequences);
     if (version !== this.version) build(this, sequences);
     this.version = version;
-    if (this.events.areKnown(seq) && !this.drawn) this.selected = selected;
+    if (this.events.areKnown(seq)) {
+      if (this.drawn) this.drawn.before = selected;
+      else this.selected = selected;
+    }
     showSelected(this);
   }
 

@@ -84,16 +84,15 @@ def _also_under(case: Case) -> None:
     names = beside or _replaced()
     if not (settings.custom and "custom" in settings.mask and case.attention.has_the_list and names):
         return
-    said, key = listed([FIELDS["mask"].choices[name].lower() for name in names]), f"also_under_{len(beside)}"
+    said = listed([FIELDS["mask"].choices[name].lower() for name in names])
 
-    def turn() -> None:
-        masks = () if beside else names
+    def turn(are_beside: bool) -> None:
+        masks = names if are_beside else ()
         _replace(case, replace(settings, mask=in_mask_order((*masks, "custom"))))
 
+    shown = widgets.following("beside_the_painting", bool(beside), turn)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="also_under"):
-        st.toggle(
-            say("also", masks=said), value=bool(beside), key=key, on_change=state.callback(turn), width="content"
-        )
+        st.toggle(say("also", masks=said), value=bool(beside), width="content", **shown)
         st.caption(say("both", masks=said) if beside else say("alone"), width="content")
 
 
