@@ -12,9 +12,11 @@ linear in what is added; where that ends stands a part that wrote.
 from __future__ import annotations
 
 import inspect
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby, islice
+from dataclasses import dataclass, replace
+from itertools import groupby, islice, takewhile
 from typing import Literal
 
 import torch
@@ -23,10 +25,9 @@ from torch.nn import functional as F
 
 from headlight.stages import CHANGES_OF_SHAPE, may_write
 from headlight.trace import Trace
-from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput
+from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput, inputs_of
 
-Kind = Literal["embedding", "head", "feed_forward", "bias", "other"]
-Parts = dict["Term", Tensor]
+Kind = Literal["embedding", "position", "head", "feed_forward", "bias", "other"]
 
 _ADDED = frozenset(("add", "iadd", "sub", "isub"))
 _MULTIPLIED = frozenset(("mul", "imul", "div", "idiv", "truediv", "true_divide"))
@@ -35,6 +36,9 @@ _PASSED = CHANGES_OF_SHAPE | _NORMS | {"dropout", "neg", "mean"}
 _INPUT_OF = {"linear": 0, "matmul": 0, "addmm": 1}
 _MULTI_HEAD = "multi_head_attention_forward"
 _CLOSE = 1e-3
+_SOFTMAX = frozenset(("softmax", "log_softmax"))
+_OF_POSITIONS = re.compile(r"(?:^|[._])(?:pos|wpe)", re.IGNORECASE)
+_OF_A_LAYER = re.compile(r"(?:^|\.)\d+\.")
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,13 @@ class Term:
         kind: what wrote it.
         path: the stage that wrote it; of a head its context, where that is a stage.
         head: the number of the head; None for what is none.
+        parameter: of a bias, the name of the parameter that it is.
     """
 
     kind: Kind
     path: str
     head: int | None = None
+    parameter: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +90,8 @@ class Stream:
     Attributes:
         path: the last stage of it.
         attentions: the stages by which its attentions write to it.
-        places: the stages of the stream in the order computed: where something was added, and where it was changed
-            by a norm after that.
+        places: the stages of the stream in the order computed, from the input of the first layer on: where
+            something was added, and where it was changed by a norm after that.
         sums: those of them where something was added.
         steps: every stage that its terms pass through, in the order computed.
     """
@@ -101,7 +107,30 @@ class Stream:
         """The last place before a norm that belongs to no layer: what the logit lens goes on from."""
         n_layers_normed = len(self.places) - len(self.sums) - (self.places[-1] not in self.sums)
         starts_normed = len(self.places) > 1 and self.places[1] not in self.sums
-        return self.path if n_layers_normed > starts_normed else self.sums[-1]
+        if n_layers_normed <= starts_normed:
+            return self.sums[-1]
+        return next((path for path in reversed(self.places) if _OF_A_LAYER.search(path)), self.path)
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Some terms and their rows, (n_terms, T, D) float64; their sum is what they were taken from."""
+
+    terms: tuple[Term, ...]
+    rows: Tensor
+
+    def plus(self, other: _Parts, sign: int = 1) -> _Parts:
+        """Both, and what is in both once: added up or, with the sign -1, the other one's subtracted."""
+        added = other.rows if sign > 0 else -other.rows
+        new = [i for i, term in enumerate(other.terms) if term not in self.terms]
+        terms = (*self.terms, *(other.terms[i] for i in new))
+        if len(new) == len(other.terms):
+            return _Parts(terms, torch.cat([self.rows, added]))
+        width = max(self.rows.shape[-1], other.rows.shape[-1])  # 1 of a mean
+        rows = self.rows.new_zeros(len(terms), self.rows.shape[1], width)
+        rows[: len(self.terms)] = self.rows
+        rows[[terms.index(term) for term in other.terms]] += added
+        return _Parts(terms, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +177,7 @@ class Contributions:
         """
         self._nodes, self._values, self._parameters = nodes, values, parameters
         self._contexts, self._multi_head = contexts, multi_head or {}
-        self._path_of = {id(node): path for path, node in nodes.items() if path in values}
+        self._path_of = {id(node): path for path, node in nodes.items() if path in values and node is not None}
         self._writers: dict[str, frozenset[str]] = {}
         for path, node in nodes.items():
             known = node is not None and path in values
@@ -164,14 +193,17 @@ class Contributions:
             tokens: the rows taken apart.
         """
         rows = _Rows(self._shape_of(stream), item, tokens)
-        known: dict[str, Parts] = {}
+        known: dict[str, _Parts] = {}
+        reads = {path: set(self._sums_in(self._nodes[path])) for path in stream.steps}
+        n_readers = Counter(read for of_one in reads.values() for read in of_one)
         for path in stream.steps:
-            known[path] = self._parts(self._nodes[path], path, rows, known)
+            parts = known[path] = self._parts(self._nodes[path], path, rows, known)
+            for read in reads[path]:
+                n_readers[read] -= 1
+                if not n_readers[read]:
+                    del known[read]  # else those of every place are kept, which are as many as all parts each time
             if path in stream.places:
-                value = rows.of(self._values[path])
-                terms = tuple(known[path])
-                parts = torch.stack([part.expand_as(value) for part in known[path].values()])
-                yield Place(path, terms, parts, value, path in stream.sums)
+                yield Place(path, parts.terms, parts.rows, rows.of(self._values[path]), path in stream.sums)
 
     def attention_of(self, term: Term) -> str:
         """The path of the attention that a head belongs to."""
@@ -184,6 +216,14 @@ class Contributions:
         contexts = [path if at is None else at[0] for path, at in zip(stream.attentions, found, strict=True)]
         return tuple(self.attention_of(Term("head", path)) for path in contexts)
 
+    def width_of(self, path: str) -> int:
+        """The size of a stage's last axis."""
+        return self._values[path].shape[-1]
+
+    def scaled(self, term: Term, stream: Stream) -> str:
+        """The last stage of a stream that holds a term and nothing else: an embedding that was scaled."""
+        return [path for path in stream.steps if self._writers[path] == {term.path}][-1]
+
     # The logit lens ----------------------------------------------------------------------------------------------
 
     def answer_of(self, stream: Stream) -> str | None:
@@ -193,7 +233,9 @@ class Contributions:
         for path in reversed(list(self._values)):
             if path in {each.path for each in self.streams}:
                 return None  # what comes before is a stage of a layer
-            value = self._values[path]
+            value, node = self._values[path], self._nodes[path]
+            if isinstance(node, Operation) and node.name in _SOFTMAX:
+                continue
             if value.shape[-1] in sizes and value.shape[:-1].numel() == n_rows:
                 reads = self._between(path, {each.end for each in self.streams})
                 if stream.end in reads and self._contexts.keys().isdisjoint(reads):
@@ -270,25 +312,33 @@ class Contributions:
 
     def _summands(self, node: Operation) -> tuple[Node, ...]:
         """The inputs in which an operation is linear, all others being fixed; () where it is linear in none."""
-        if not node.inputs or any(path not in self._values for path in _stages_in(node)):
-            return ()  # the model wrote over what it reads
-        shape = self._shape(node)
+        read = set(_stages_in(node))
+        if not read or not read <= self._values.keys():
+            return ()  # it begins here, or the model wrote over what it reads
         if node.name in _ADDED:
             is_of_tensors = all(isinstance(each, Slot) for each in node.arguments) and not node.keywords
             return node.inputs if is_of_tensors and len(node.inputs) == 2 else ()
+        if node.name not in _MULTIPLIED | _PASSED:
+            return ()
+        shape, undropped = self._shape(node), _undropped(node)
+        if shape is None:
+            return ()
+        if undropped is not node:
+            return (undropped,) if self._shape(undropped) == shape else ()
         if node.name in _MULTIPLIED:
             of_stages = [part for part in node.inputs if _reads_a_stage(part) and self._shape(part) == shape]
             is_divisor = "div" in node.name and of_stages == list(node.inputs[1:])
             return () if len(of_stages) != 1 or is_divisor else (of_stages[0],)
-        if node.name not in _PASSED:
-            return ()
         before = self._shape(node.inputs[0])
+        if before is None:
+            return ()
         if node.name == "mean":
             return node.inputs[:1] if shape == (*before[:-1], 1) else ()
         return node.inputs[:1] if shape[-1] == before[-1] and shape.numel() == before.numel() else ()
 
-    def _shape(self, node: Node) -> torch.Size:
-        return self._value(node).shape
+    def _shape(self, node: Node) -> torch.Size | None:
+        """The shape of an expression; None where it is no stage and tensors from outside are in it."""
+        return self._value(node).shape if id(node) in self._path_of or _is_closed(node) else None
 
     def _shape_of(self, stream: Stream) -> tuple[int, int]:
         """The number of sequences and tokens there are in a stream."""
@@ -307,7 +357,11 @@ class Contributions:
         attentions = {path for path in self._nodes if self._attention_at(path) is not None}
         attentions |= self._multi_head.keys()
         while attentions:
-            counts = {path: len(written & attentions) for path, written in self._writers.items()}
+            counts = {
+                path: len(written & attentions)
+                for path, written in self._writers.items()
+                if not isinstance(self._nodes[path], StageInput)  # another name of a stage, at who reads it
+            }
             most = max(counts.values())
             if not most:
                 return
@@ -316,9 +370,17 @@ class Contributions:
             within = self._writers[last] & attentions
             attentions -= within
             wrote = tuple(path for path in self._nodes if path in within)
-            alike = list(self._plateaus(steps))
-            places = tuple(path for first, last in alike for path in dict.fromkeys((first, last)))
-            yield Stream(last, wrote, places, tuple(first for first, _ in alike), steps)
+            plateaus = list(self._plateaus(steps))
+            inputs = list(takewhile(lambda plateau: self._is_input(plateau[0]), plateaus))
+            plateaus = [*inputs[-1:], *plateaus[len(inputs) :]]
+            places = tuple(path for plateau in plateaus for path in plateau)
+            yield Stream(last, wrote, places, tuple(plateau[0] for plateau in plateaus), steps)
+
+    def _is_input(self, path: str) -> bool:
+        """True if neither an attention nor a linear layer wrote to a stage."""
+        nodes = [self._nodes[writer] for writer in self._writers[path]]
+        of_layers = (isinstance(node, Operation) and node.name in _INPUT_OF for node in nodes)
+        return self._writers[path].isdisjoint(self._multi_head) and not any(of_layers)
 
     def _steps_to(self, last: str) -> tuple[str, ...]:
         """The stages that the terms of one pass through, in the order computed."""
@@ -338,52 +400,48 @@ class Contributions:
             for part in self._summands(node):
                 yield from self._sums_in(part)
 
-    def _plateaus(self, steps: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """The first and the last stage of the stream that nothing was added between, once where they are alike.
+    def _plateaus(self, steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """The stages of the stream that nothing was added between: the first, the last of a layer, the last.
 
-        The stream is what holds the part that was written first.
+        The stream is what holds the part that was written first. A stage with the numbers of the first is left out.
         """
         first = next(path for path in steps if self._writers[path] == {path})
         stream = [path for path in steps if first in self._writers[path]]
         for _, same in groupby(stream, self._writers.__getitem__):
             alike = tuple(same)
-            is_changed = not torch.equal(self._values[alike[0]], self._values[alike[-1]])
-            yield alike[0], alike[-1] if is_changed else alike[0]
+            ends = [*[path for path in alike if _OF_A_LAYER.search(path)][-1:], alike[-1]]
+            changed = (path for path in ends if not torch.equal(self._values[alike[0]], self._values[path]))
+            yield tuple(dict.fromkeys((alike[0], *changed)))
 
     # Its numbers -------------------------------------------------------------------------------------------------
 
-    def _parts(self, node: Node | None, path: str, rows: _Rows, known: Mapping[str, Parts]) -> Parts:
-        """The terms of an expression, (T, D) float64 each or (1, D) where they are the same for all tokens."""
+    def _parts(self, node: Node | None, path: str, rows: _Rows, known: Mapping[str, _Parts]) -> _Parts:
+        """The terms of an expression."""
         if isinstance(node, StageInput) and node.path in known:
             return known[node.path]
-        if isinstance(node, ParameterInput | Constant):
-            return {Term("bias", path): rows.of(self._value(node))}
         summands = self._summands(node) if isinstance(node, Operation) else ()
         if not isinstance(node, Operation) or not summands:
             return self._written(node, path, rows)
         parts = [self._parts(part, path, rows, known) for part in summands]
         if node.name in _ADDED:
-            sign = -1 if "sub" in node.name else 1
-            return _sum_of(parts[0], {term: sign * part for term, part in parts[1].items()})
+            return parts[0].plus(parts[1], -1 if "sub" in node.name else 1)
         return self._through(node, path, parts[0], rows)
 
-    def _through(self, node: Operation, path: str, parts: Parts, rows: _Rows) -> Parts:
+    def _through(self, node: Operation, path: str, parts: _Parts, rows: _Rows) -> _Parts:
         """The terms after an operation on their sum, with all else as it was in the pass."""
         if node.name in CHANGES_OF_SHAPE:
             return parts
         if node.name in _NORMS:
             return self._normed(node, path, parts, rows)
-        if node.name == "dropout":
-            before, after = (rows.of(self._value(one)) for one in (node.inputs[0], node))
-            factor = torch.where(before == 0, 0.0, after / before)
-            return {term: part * factor for term, part in parts.items()}
+        undropped = _undropped(node)
+        if undropped is not node:
+            before, after = (rows.of(self._value(one)) for one in (undropped, node))
+            return replace(parts, rows=parts.rows * torch.where(before == 0, 0.0, after / before))
         given = [rows.of(self._value(one)) for one in node.inputs]
-        place = node.inputs.index(self._summands(node)[0])
-        return {
-            term: node.apply((*given[:place], part.clone(), *given[place + 1 :])) for term, part in parts.items()
-        }
+        given[node.inputs.index(self._summands(node)[0])] = parts.rows.clone()
+        return replace(parts, rows=node.apply(tuple(given)))
 
-    def _normed(self, node: Operation, path: str, parts: Parts, rows: _Rows) -> Parts:
+    def _normed(self, node: Operation, path: str, parts: _Parts, rows: _Rows) -> _Parts:
         """Each term through a norm whose mean and deviation are those of their sum."""
         function = F.layer_norm if node.name == "layer_norm" else F.rms_norm
         given = inspect.signature(function).bind(*node.arguments, **node.keywords)
@@ -397,15 +455,10 @@ class Contributions:
         scale = (centred.square().mean(-1, keepdim=True) + eps).rsqrt()
         if weight is not None:
             scale = scale * self._value(weight).double()
-        normed = {
-            term: (part - part.mean(-1, keepdim=True) if is_centred else part) * scale
-            for term, part in parts.items()
-        }
-        if bias is None:
-            return normed
-        return _sum_of(normed, {Term("bias", path): rows.of(self._value(bias))})
+        centred_parts = parts.rows - parts.rows.mean(-1, keepdim=True) if is_centred else parts.rows.clone()
+        return self._with_bias(replace(parts, rows=centred_parts.mul_(scale)), bias, path, rows)
 
-    def _written(self, node: Node | None, path: str, rows: _Rows) -> Parts:
+    def _written(self, node: Node | None, path: str, rows: _Rows) -> _Parts:
         """The terms that a stage wrote that is no sum: the heads of an attention, or one."""
         attention = self._attention_at(path)
         if attention is not None and isinstance(node, Operation):
@@ -414,27 +467,35 @@ class Contributions:
             return self._heads_in_one(self._multi_head[path], path, rows)
         value = rows.of(self._values[path] if node is None else self._value(node))
         if not isinstance(node, Operation) or node.name not in _INPUT_OF:
-            is_embedded = isinstance(node, Operation) and node.name == "embedding"
-            return {Term("embedding" if is_embedded else "other", path): value}
+            return _Parts((_begun(node, path),), value[None])
         bias = self._bias_of(node)
-        if bias is None:
-            return {Term("feed_forward", path): value}
-        added = rows.of(self._value(bias))
-        return {Term("feed_forward", path): value - added, Term("bias", path): added}
+        written = value if bias is None else value - rows.of(self._value(bias))
+        return self._with_bias(_Parts((Term("feed_forward", path),), written[None]), bias, path, rows)
 
-    def _heads(self, node: Operation, path: str, attention: str, between: Sequence[str], rows: _Rows) -> Parts:
+    def _heads(
+        self, node: Operation, path: str, attention: str, between: Sequence[Operation], rows: _Rows
+    ) -> _Parts:
         """The part of each head of an attention, and the bias that its last projection adds."""
-        context = self._contexts[attention]
-        value = self._values[attention].detach().double()
-        bias = self._bias_of(node)
-        none = rows.of(self._value(node, {attention: torch.zeros_like(value)}, between))
-        parts = {}
-        for head in range(context.n_heads):
-            alone = self._value(node, {attention: _alone(value, context, head)}, between)
-            parts[Term("head", attention, head)] = rows.of(alone) - none
-        return parts if bias is None else {**parts, Term("bias", path): none}
+        place = _INPUT_OF[node.name]
+        read, weight = rows.of(self._value(node.inputs[place])), self._value(node.inputs[place + 1]).double()
+        columns = self._columns_of_heads(attention, between)
+        weight = weight if node.name == "linear" else weight.T
+        written = torch.einsum("thc,dhc->htd", read[:, columns], weight[:, columns])
+        parts = _Parts(tuple(Term("head", attention, head) for head in range(len(written))), written)
+        return self._with_bias(parts, self._bias_of(node), path, rows)
 
-    def _heads_in_one(self, whole: MultiHead, path: str, rows: _Rows) -> Parts:
+    def _columns_of_heads(self, attention: str, between: Sequence[Operation]) -> Tensor:
+        """(H, Dh), the columns that each head has in what a projection reads of an attention."""
+        value, context = self._values[attention], self._contexts[attention]
+        heads = torch.zeros_like(value, dtype=torch.int64).movedim(context.axis, -1)
+        heads += torch.arange(heads.shape[-1], device=value.device) % context.n_heads
+        heads = heads.movedim(-1, context.axis)
+        for change in between:
+            if change.name in CHANGES_OF_SHAPE:
+                heads = change.apply((heads, *(self._value(other) for other in change.inputs[1:])))
+        return heads.flatten(0, -2)[0].argsort(stable=True).view(context.n_heads, -1)
+
+    def _heads_in_one(self, whole: MultiHead, path: str, rows: _Rows) -> _Parts:
         """The same where one function computes the whole attention."""
         node, context = whole.node, whole.context.double()
         given = inspect.signature(F.multi_head_attention_forward).bind(*node.arguments, **node.keywords).arguments
@@ -442,26 +503,31 @@ class Contributions:
         n_heads, width = context.shape[1], context.shape[-1]
         columns = self._value(weight or node).double().T.reshape(n_heads, width, -1)
         written = torch.einsum("bhtc,hcd->hbtd", context, columns)
-        parts = {Term("head", path, head): rows.of(one) for head, one in enumerate(written)}
+        terms = tuple(Term("head", path, head) for head in range(n_heads))
+        parts = _Parts(terms, torch.stack([rows.of(one) for one in written]))
+        return self._with_bias(parts, bias, path, rows)
+
+    def _with_bias(self, parts: _Parts, bias: Node | None, path: str, rows: _Rows) -> _Parts:
+        """Terms, and the bias that was added to them at a stage."""
         if bias is None:
             return parts
-        return {**parts, Term("bias", path): rows.of(self._value(bias))}
+        return parts.plus(_Parts((_bias_at(path, bias),), rows.of(self._value(bias))[None]))
 
-    def _attention_at(self, path: str) -> tuple[str, tuple[str, ...]] | None:
-        """The stage of the context that a stage projects, and the stages between both; None where it is none."""
+    def _attention_at(self, path: str) -> tuple[str, tuple[Operation, ...]] | None:
+        """The stage of the context that a stage projects, and the operations in between; None where it is none."""
         node = self._nodes[path]
         if not isinstance(node, Operation) or node.name not in _INPUT_OF:
             return None
-        between: list[str] = []
+        between: list[Operation] = []
         node = node.inputs[_INPUT_OF[node.name]]
         while True:
             if isinstance(node, StageInput):
                 if node.path in self._contexts:
-                    return node.path, tuple(between)
-                between.append(node.path)
+                    return node.path, tuple(reversed(between))
                 node = self._nodes.get(node.path)
             if not isinstance(node, Operation) or node.name not in CHANGES_OF_SHAPE | {"dropout", "mul"}:
                 return None
+            between.append(node)
             node = node.inputs[0]
 
     @staticmethod
@@ -481,7 +547,7 @@ class Contributions:
 
         Args:
             node: the expression.
-            instead: other values of some stages; where they are float64, all is computed in that.
+            instead: other values of some stages.
             again: the stages that are computed from these.
         """
         if not instead and id(node) in self._path_of:
@@ -497,12 +563,8 @@ class Contributions:
             expression = self._nodes.get(node.path)
             if node.path in again and expression is not None:
                 return self._value(expression, instead, again)
-            value = self._values[node.path]
-        else:
-            value = self._parameters[node.name] if isinstance(node, ParameterInput) else node.value
-        value = value.detach()
-        is_exact = instead and next(iter(instead.values())).dtype is torch.float64
-        return value.double() if is_exact and value.is_floating_point() else value
+            return self._values[node.path].detach()
+        return (self._parameters[node.name] if isinstance(node, ParameterInput) else node.value).detach()
 
 
 class _Rows:
@@ -514,15 +576,16 @@ class _Rows:
     def __init__(self, shape: tuple[int, int], item: int, tokens: slice) -> None:
         self._n_items, self._n_tokens = shape
         self._item, self._tokens = item, tokens
+        self._n_rows = len(range(self._n_tokens)[tokens])
 
     def of(self, tensor: Tensor) -> Tensor:
-        """(T, D) float64, or (1, D) of what is the same for all tokens."""
+        """(T, D) float64."""
         return self._of_item(tensor.detach().double())
 
     def _of_item(self, tensor: Tensor) -> Tensor:
         rows, width = tensor.numel() // tensor.shape[-1] if tensor.dim() else 1, tensor.shape[-1:] or (1,)
         if rows == 1 and self._n_tokens > 1:
-            return tensor.reshape(1, *width)
+            return tensor.reshape(1, *width).expand(self._n_rows, -1)
         if rows == self._n_tokens:
             return tensor.reshape(rows, *width)[self._tokens]
         if tensor.dim() == 3 and tensor.shape[0] == self._n_tokens != self._n_items:
@@ -571,28 +634,46 @@ def _layout_of(attention: str, context: Tensor, value: Tensor | None) -> Context
     return Context(attention, n_heads, axis) if bool(gap <= _CLOSE * expected.abs().max()) else None
 
 
-def _alone(value: Tensor, context: Context, head: int) -> Tensor:
-    """A context with the numbers of one head alone."""
-    one = torch.zeros_like(value)
-    if context.axis == 0:
-        one[head :: context.n_heads] = value[head :: context.n_heads]
-    else:
-        one.select(context.axis, head).copy_(value.select(context.axis, head))
-    return one
+def _begun(node: Node | None, path: str) -> Term:
+    """The term of what no part of a layer wrote: the tokens, their positions, a bias."""
+    parameters = [leaf.name for leaf in _leaves(node) if isinstance(leaf, ParameterInput)]
+    if any(map(_OF_POSITIONS.search, (path, *parameters))):
+        return Term("position", path)
+    if isinstance(node, ParameterInput | Constant):
+        return _bias_at(path, node)
+    return Term("embedding" if isinstance(node, Operation) and node.name == "embedding" else "other", path)
 
 
-def _sum_of(one: Parts, other: Parts) -> Parts:
-    """Both, and what is in both once, added up."""
-    return {**one, **{term: part + one[term] if term in one else part for term, part in other.items()}}
+def _bias_at(path: str, node: Node) -> Term:
+    return Term("bias", path, parameter=node.name if isinstance(node, ParameterInput) else "")
+
+
+def _undropped(node: Operation) -> Node:
+    """The input of dropout, written out too: ``x * drawn / keep``; the operation itself where it is none."""
+    inner: Node = node
+    is_dropped = False
+    while isinstance(inner, Operation) and (inner.name == "dropout" or inner.name in _MULTIPLIED):
+        if not all(isinstance(other, Constant) for other in inner.inputs[1:]):
+            break
+        is_dropped |= inner.name == "dropout" or len(inner.inputs) > 1
+        inner = inner.inputs[0]
+    return inner if is_dropped else node
+
+
+def _is_closed(node: Node) -> bool:
+    """True if an expression is made of stages and parameters alone."""
+    if isinstance(node, Operation):
+        return bool(node.inputs) and all(map(_is_closed, node.inputs))
+    return not isinstance(node, Constant)
+
+
+def _leaves(node: Node | None) -> Iterator[StageInput | ParameterInput]:
+    return iter(()) if node is None else inputs_of(node)
 
 
 def _stages_in(node: Node | None) -> Iterator[str]:
     """The stages that an expression reads."""
-    if isinstance(node, StageInput):
-        yield node.path
-    elif isinstance(node, Operation):
-        for part in node.inputs:
-            yield from _stages_in(part)
+    return (leaf.path for leaf in _leaves(node) if isinstance(leaf, StageInput))
 
 
 def _reads_a_stage(node: Node) -> bool:

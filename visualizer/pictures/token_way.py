@@ -1,28 +1,71 @@
-"""The picture of one token's way: a run, taken apart, as labelled arrays."""
+"""The picture of one token's way: a residual stream of a run, taken apart, as labelled arrays."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from model.analysis.contributions import Place, Stack, Term, lens, places, stacks_of
+from headlight.contributions import Context, Contributions, Place, Stream, Term, contributions_of
+from headlight.findings import is_cross, is_cross_path, is_of_decoder
+from model import Trace
+from model.dataflow import Constant, parameters_of
 from model.texts import texts_of
-from visualizer.components.token_way.element import Part, Stop, TokenWay
-from visualizer.runs.paths import layer_of
+from visualizer.components.axis import Axis, SequenceName
+from visualizer.components.token_way.element import Numbers, Part, Stop, TokenWay
+from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
+from visualizer.runs.watched import WatchedRun, plane
+from visualizer.safe_text import visible_whole
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import Check
+from visualizer.stages.operands import wirings
 from visualizer.stages.panels import to_array
 
 say = texts_of(__name__)
+
+Stack = Literal["encoder", "decoder"]
 
 MOST_NUMBERS = 4_000_000
 """So many numbers are taken apart at most; of more, the tokens around the chosen one."""
 
 MOST_WEIGHTS = 1_000_000
+MOST_PRODUCTS = 10**10
+"""So many products of the logit lens are computed at most; of more, for fewer tokens."""
+
 N_LIKELY = 5
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedStream:
+    """A residual stream of a run, and what the picture shows of the run beside it.
+
+    Attributes:
+        found: the operations of the run.
+        stream: one of its streams.
+        item: the sequence of the batch.
+        tokens: those of the stream.
+        read: of an attention that writes to it, by its path, the keys and the weights, (1 or H, Tq, Tk).
+        head_label: what a head is called, by its number.
+        texts_of_ids: the text of each of some token ids.
+        end: what follows the last stop: a title, and the stage that it leads to.
+        expects_next: whether the run predicts what follows a token; else it answers at the token.
+    """
+
+    found: Contributions
+    stream: Stream
+    item: int
+    tokens: Axis
+    read: Callable[[str], tuple[Axis, Tensor]]
+    head_label: Callable[[int], str]
+    texts_of_ids: Callable[[Sequence[int]], Sequence[str]]
+    end: tuple[str, str]
+    expects_next: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +76,29 @@ class Taken:
     difference: float
     n_places: int
 
+    def check(self, tolerance: float) -> Check:
+        """The sum of the parts, held against the stream."""
+        said = say("sums", n_parts=len(self.way.parts), n_places=self.n_places, difference=self.difference)
+        return Check(said, self.difference <= tolerance)
+
+    def caption(self, check: Check, more: str = "") -> str:
+        """The line below the picture: the check, and the tokens that the arrow keys reach, where not all."""
+        first, n_drawn = self.way.first, self.way.norms.shape[1]
+        is_whole = n_drawn == len(self.way.tokens.labels)
+        keys = "" if is_whole else say("arrow_keys", first=first, last=first + n_drawn - 1)
+        return f"{check_line(check)}{more}{keys}"
+
+
+# The runs of the model built here -------------------------------------------------------------------------------
+
+
+def stacks_of(trace: Trace) -> tuple[Stack, ...]:
+    """The parts of the model with embeddings and a residual stream, in the order in which they ran."""
+    stacks: tuple[Stack, ...] = ("encoder", "decoder")
+    return tuple(
+        stack for stack in stacks if {f"{stack}.inputs.embedded", f"{stack}.layers.0.residual1"} <= trace.keys()
+    )
+
 
 def stack_of(run: Run, stage: str) -> Stack | None:
     """The part of the model that a stage belongs to, else the last one; None where there is no residual stream."""
@@ -42,109 +108,219 @@ def stack_of(run: Run, stage: str) -> Stack | None:
 
 def taken_at(run: Run, stack: Stack, query: int) -> Taken:
     """The ways of a token and of those around it, taken apart once for a run."""
-    window = window_of(run, stack, query)
-    return run.once(("token_way", stack, window.start), lambda: take_apart(run, stack, window))
+    followed = followed_in(run, stack)
+    window = window_of(followed, query)
+    return run.once(("token_way", stack, window.start), lambda: take_apart(followed, window))
 
 
-def take_apart(run: Run, stack: Stack, window: slice) -> Taken:
-    """The ways of the tokens of ``window`` through one part of the model, in the first sequence of the run."""
-    tokens = run.axes(f"{stack}.inputs.embedded")[0]
-    found = list(places(run.model, run.trace, stack, tokens=window))
-    terms, before = found[-1].terms, 0
-    stops: list[Stop] = []
-    sums: list[Tensor] = []
-    read: list[Tensor] = []
-    norms, shares = torch.zeros(2, len(terms), window.stop - window.start, dtype=torch.float64)
-    for place in found:
-        n_terms = len(place.terms)
-        added = place.parts[before:]
-        norms[before:n_terms] = added.norm(dim=-1)
-        stream = place.stream
-        shares[before:n_terms] = (added * stream).sum(-1) / (stream * stream).sum(-1).clamp(min=1e-30)
-        name = place.path.rpartition(".")[2]
-        if name.startswith("norm"):
-            if place.path != f"{stack}.norm":
-                read[-1] = stream
-        else:
-            stops.append(_stop(run, place, _drawn(place, norms, before), window))
-            sums.append(stream.norm(dim=-1))
-            read.append(stream)
-        before = n_terms
+def followed_in(run: Run, stack: Stack) -> FollowedStream:
+    """The stream of one part of the model, in the first sequence of the run."""
+    found = run.once("contributions", lambda: contributions_in(run))
+    stream = next(stream for stream in found.streams if stream.path.startswith(f"{stack}."))
     predicts = stack == stacks_of(run.trace)[-1]
-    likely, probabilities, logits = (
-        _predicted(run, stack, torch.stack(read), found[-1].parts) if predicts else (None, None, None)
-    )
-    ids = set() if likely is None else set(likely.reshape(-1).tolist())
-    way = TokenWay(
-        tokens=tokens,
-        first=window.start,
-        parts=tuple(_part(run, term) for term in terms),
-        stops=tuple(stops),
-        norms=to_array(norms),
-        shares=to_array(shares),
-        logits=logits,
-        sums=to_array(torch.stack(sums)),
-        streams=to_array(torch.stack(read).norm(dim=-1)),
-        likely=likely,
-        probabilities=probabilities,
-        vocabulary={token: run.vocabulary[token] for token in sorted(ids)},
-        end=("prediction", "probabilities") if predicts else (say("to_the_decoder"), found[-1].path),
+    return FollowedStream(
+        found,
+        stream,
+        item=0,
+        tokens=run.axes(f"{stack}.inputs.embedded")[0],
+        read=lambda path: (run.axes(path)[1], run.trace[path].value[0]),
+        head_label=run.head_label,
+        texts_of_ids=lambda ids: [run.vocabulary[token] for token in ids],
+        end=(say("prediction"), "probabilities") if predicts else (say("to_the_decoder"), stream.path),
         expects_next=run.settings.architecture != "encoder",
     )
-    return Taken(way, max(place.difference for place in found), len(found))
 
 
-def window_of(run: Run, stack: Stack, query: int) -> slice:
+def contributions_in(run: Run) -> Contributions:
+    """The operations of a run, to be followed back."""
+    nodes = {path: wiring.node for path, wiring in wirings(run).items()}
+    return Contributions(
+        {path: None if isinstance(node, Constant) else node for path, node in nodes.items()},
+        {path: stage.value for path, stage in run.trace.items()},
+        parameters_of(run.model),
+        {
+            f"{module}.context": Context(f"{module}.weights", run.trace[f"{module}.weights"].value.shape[1], 1)
+            for module in attention_modules(run.trace)
+        },
+    )
+
+
+# The passes of other models -------------------------------------------------------------------------------------
+
+
+def watched_contributions(run: WatchedRun) -> Contributions:
+    """The operations of a pass that was watched, to be followed back."""
+    return run.once("contributions", lambda: contributions_of(run.trace))
+
+
+def followed_of_watched(run: WatchedRun, stream: Stream, item: int) -> FollowedStream:
+    """One stream of a pass that was watched."""
+    found = watched_contributions(run)
+    first = run.attention(found.attentions_of(stream)[0])
+    labels = run.labels(first, item)[0] or tuple(map(str, range(first.shape[2])))
+    is_target = is_of_decoder(first.module) and bool(run.trace.texts.decoder)
+    answer = found.answer_of(stream)
+
+    def read(path: str) -> tuple[Axis, Tensor]:
+        attention = run.attention(path)
+        if attention.weights is None:
+            raise ValueError(f"no weights of {attention.path} were kept")
+        keys = run.labels(attention, item)[1] or tuple(map(str, range(attention.shape[3])))
+        return _axis("key", keys, is_target and not is_cross(attention)), plane(attention.weights, item)
+
+    return FollowedStream(
+        found,
+        stream,
+        item,
+        tokens=_axis("query", labels, is_target),
+        read=read,
+        head_label=lambda head: say("head", head=head),
+        texts_of_ids=run.texts_of_ids or (lambda ids: tuple(map(str, ids))),
+        end=(say("end"), stream.path) if answer is None else (say("prediction"), answer),
+        expects_next=run.causal is True or is_of_decoder(first.module),
+    )
+
+
+def _axis(name: str, labels: Sequence[str], is_target: bool) -> Axis:
+    sequence: SequenceName = "target" if is_target else "source"
+    return Axis(name, tuple(map(visible_whole, labels)), sequence)
+
+
+# Any run --------------------------------------------------------------------------------------------------------
+
+
+def window_of(followed: FollowedStream, query: int) -> slice:
     """The tokens around the chosen one whose numbers stay within bounds."""
-    n_tokens = len(run.axes(f"{stack}.inputs.embedded")[0].labels)
-    weights = [
-        stage.value for path, stage in run.trace.items() if path.startswith(stack) and stage.name == "weights"
-    ]
-    n_terms = sum(value.shape[1] + 4 for value in weights) * 2
-    width = run.trace[f"{stack}.inputs.embedded"].value.shape[-1]
-    n_weights = sum(value.shape[1] * value.shape[-1] for value in weights)
-    most = max(1, min(n_tokens, MOST_NUMBERS // (n_terms * width), MOST_WEIGHTS // n_weights))
+    found, stream, n_tokens = followed.found, followed.stream, len(followed.tokens.labels)
+    shapes = [followed.read(path)[1].shape for path in found.attentions_of(stream)]
+    width = found.width_of(stream.path)
+    n_terms = sum(n_heads + 5 for n_heads, _, _ in shapes)
+    n_weights = sum(n_heads * n_keys for n_heads, _, n_keys in shapes)
+    bounds = [n_tokens, MOST_NUMBERS // (n_terms * width), MOST_WEIGHTS // n_weights]
+    if answer := found.answer_of(stream):
+        bounds.append(MOST_PRODUCTS // (2 * len(shapes) * found.width_of(answer) * width))
+    most = max(1, min(bounds))
     first = min(max(0, query - most // 2), n_tokens - most)
     return slice(first, first + most)
 
 
-def _stop(run: Run, place: Place, added: tuple[int, ...], window: slice) -> Stop:
-    if place.path.endswith("embedded"):
-        return Stop("input", place.path, added)
-    module = place.terms[added[0]].path.rpartition(".")[0]
-    title = f"layer {layer_of(place.path)} · {module.rpartition('.')[2].replace('_', '-')}"
-    if place.terms[added[0]].kind != "head":
-        return Stop(title, place.path, added)
-    weights = run.trace[f"{module}.weights"]
-    return Stop(title, place.path, added, run.axes(weights.path)[1], to_array(weights.value[0][:, window]))
-
-
-def _drawn(place: Place, norms: Tensor, before: int) -> tuple[int, ...]:
-    """The parts that were added here, without biases and positions that are zero."""
-    return tuple(
-        i
-        for i, term in enumerate(place.terms)
-        if i >= before and (term.kind not in ("bias", "position") or bool(norms[i].max() > 0))
+def take_apart(followed: FollowedStream, window: slice) -> Taken:
+    """The ways of the tokens of ``window``."""
+    stream = followed.stream
+    numbers: dict[Term, int] = {}
+    parts: list[Part] = []
+    norms: list[Tensor] = []
+    shares: list[Tensor] = []
+    stops: list[Stop] = []
+    sums: list[Tensor] = []
+    read: list[Tensor] = []
+    difference, n_places, place = 0.0, 0, None
+    for place in followed.found.places(stream, item=followed.item, tokens=window):
+        difference, n_places = max(difference, place.difference), n_places + 1
+        new = [i for i, term in enumerate(place.terms) if term not in numbers]
+        terms, added = [place.terms[i] for i in new], place.parts[new]
+        numbers |= {term: len(numbers) + i for i, term in enumerate(terms)}
+        parts += _parts(followed, terms)
+        norms.append(added.norm(dim=-1))
+        along = (place.stream * place.stream).sum(-1).clamp(min=1e-30)
+        shares.append((added * place.stream).sum(-1) / along)
+        if place.adds:
+            is_drawn = (norms[-1].amax(-1) > 0).tolist()
+            drawn = [
+                numbers[term]
+                for term, is_there in zip(terms, is_drawn, strict=True)
+                if is_there or term.kind not in ("bias", "position")
+            ]
+            stops.append(_stop(followed, place.path, terms, tuple(drawn), window))
+            sums.append(place.stream.norm(dim=-1))
+            read.append(place.stream)
+        elif place.path == stream.end or place.path != stream.path:  # the last norm belongs to no layer
+            read[-1] = place.stream
+    if place is None:
+        raise ValueError(f"nothing was added to {stream.path}")
+    likely, probabilities, logits = _predicted(followed, torch.stack(read), place, numbers)
+    ids = [] if likely is None else sorted(set(likely.reshape(-1).tolist()))
+    way = TokenWay(
+        tokens=followed.tokens,
+        first=window.start,
+        parts=tuple(parts),
+        stops=tuple(stops),
+        norms=to_array(torch.cat(norms)),
+        shares=to_array(torch.cat(shares)),
+        logits=logits,
+        sums=to_array(torch.stack(sums)),
+        streams=to_array(torch.stack(read).norm(dim=-1)),
+        likely=None if likely is None else likely.int().numpy(),
+        probabilities=probabilities,
+        vocabulary=dict(zip(ids, followed.texts_of_ids(ids), strict=True)),
+        end=followed.end,
+        expects_next=followed.expects_next,
     )
+    return Taken(way, difference, n_places)
 
 
-def _part(run: Run, term: Term) -> Part:
-    if term.head is not None:
-        return Part(term.kind, run.head_label(term.head), f"{term.path.rpartition('.')[0]}.weights", term.head)
-    if term.kind == "bias":
-        module, _, name = term.path.rpartition(".")
-        return Part(term.kind, say("bias", name=name), term.path if name.startswith("norm") else f"{module}.output")
-    return Part(term.kind, term.kind.replace("_", "-"), term.path)
+def _stop(
+    followed: FollowedStream, path: str, terms: Sequence[Term], drawn: tuple[int, ...], window: slice
+) -> Stop:
+    title = _title(followed.found, terms)
+    head = next((term for term in terms if term.kind == "head"), None)
+    if head is None:
+        return Stop(title, path, drawn)
+    keys, weights = followed.read(followed.found.attention_of(head))
+    return Stop(title, path, drawn, keys, to_array(weights[:, window]))
+
+
+def _title(found: Contributions, terms: Sequence[Term]) -> str:
+    """``layer 3 · self-attention``; the module where a part has no layer."""
+    writers = [term for term in terms if term.kind != "bias"]
+    if not writers or all(term.kind in ("embedding", "position") for term in writers):
+        return say("input")
+    names = dict.fromkeys(_name_of(found, term) for term in writers)
+    number = re.search(r"(?:^|\.)(\d+)\.", writers[0].path)
+    joined = say("and").join(names)
+    return say("layer", layer=number[1], what=joined) if number else joined
+
+
+def _name_of(found: Contributions, term: Term) -> str:
+    if term.kind != "head":
+        return say("feed_forward") if term.kind == "feed_forward" else _module(term.path)
+    return say("cross") if is_cross_path(found.attention_of(term)) else say("self")
+
+
+def _parts(followed: FollowedStream, terms: Sequence[Term]) -> Iterator[Part]:
+    """The terms that were added at one place: what is the only one of its kind there is called by that."""
+    found, counts = followed.found, Counter(term.kind for term in terms)
+    for term in terms:
+        if term.head is not None:
+            yield Part("head", followed.head_label(term.head), found.attention_of(term), term.head)
+        elif term.kind == "bias":
+            yield Part("bias", say("bias", name=_module(term.parameter or term.path)), term.path)
+        else:
+            is_named = term.kind == "other" or counts[term.kind] > 1
+            path = found.scaled(term, followed.stream) if term.kind == "embedding" else term.path
+            yield Part(term.kind, _module(term.path) if is_named else say(term.kind), path)
+
+
+def _module(path: str) -> str:
+    """The last part of the module's path that is no number: ``block.0.mlp.add`` -> ``mlp``."""
+    names = [name for name in path.split(".")[:-1] if not name.isdigit()]
+    return visible_whole(names[-1] if names else path)
 
 
 def _predicted(
-    run: Run, stack: Stack, streams: Tensor, parts: Tensor
-) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
-    """The most likely tokens at each stop, and what is left of each part in the logit of the one predicted."""
-    dtype = run.trace["logits"].value.dtype
-    probabilities = lens(run.model, stack, streams.to(dtype)).softmax(-1)
-    best = probabilities.topk(min(N_LIKELY, probabilities.shape[-1]), dim=-1)
-    unembedding = run.model.get_parameter("unembedding.weight").detach().double()
-    chosen = unembedding[best.indices[-1, :, 0]]
-    logits = torch.einsum("ntd,td->nt", parts, chosen)
-    return best.indices.int().numpy(), to_array(best.values), to_array(logits)
+    followed: FollowedStream, streams: Tensor, last: Place, numbers: dict[Term, int]
+) -> tuple[Tensor | None, Numbers | None, Numbers | None]:
+    """The most likely tokens at each stop, theirs, and what is left of each part in the logit of the first one."""
+    found, stream = followed.found, followed.stream
+    if found.answer_of(stream) is None:
+        return None, None, None
+    answers = found.lens(stream, streams.flatten(0, 1)).float().softmax(-1)
+    best = answers.topk(min(N_LIKELY, answers.shape[-1]), dim=-1)
+    shape = (*streams.shape[:2], -1)
+    indices, values = best.indices.view(shape), to_array(best.values.view(shape))
+    matrix = found.unembedding_of(stream)
+    if matrix is None:
+        return indices, values, None
+    order = [last.terms.index(term) for term in numbers]
+    logits = torch.einsum("ntd,td->nt", last.parts[order], matrix[indices[-1, :, 0]].double())
+    return indices, values, to_array(logits)

@@ -62,8 +62,8 @@ _WIRINGS: dict[Hashable, Mapping[str, Wired]] = {}
 """The wirings of the structures that were looked at last: names alone, no tensors."""
 
 
-def wired(run: Run, path: str) -> Wired:
-    """Return the connections of the stage at ``path``, recorded once for all runs of one structure."""
+def wirings(run: Run) -> Mapping[str, Wired]:
+    """Return the connections of every stage, recorded once for all runs of one structure."""
     if run.structure not in _WIRINGS:
         parameters = parameters_of(run.model)
         flow = run.record_dataflow().items()
@@ -71,7 +71,12 @@ def wired(run: Run, path: str) -> Wired:
         while len(_WIRINGS) >= _MOST_WIRINGS:
             _WIRINGS.pop(next(iter(_WIRINGS)), None)
         _WIRINGS[run.structure] = found
-    return _WIRINGS[run.structure][path]
+    return _WIRINGS[run.structure]
+
+
+def wired(run: Run, path: str) -> Wired:
+    """The same of the stage at ``path``."""
+    return wirings(run)[path]
 
 
 def used(model: nn.Module, operand: Operand) -> Tensor:

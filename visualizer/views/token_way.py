@@ -12,7 +12,6 @@ from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.server.mount import mount
 from visualizer.settings.settings import Selection
-from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import TOLERANCE, Check
 from visualizer.state import state
 from visualizer.state.token_way_events import listeners
@@ -40,12 +39,10 @@ def render(run: Run, selection: Selection) -> None:
     mount(token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light), **listeners(way.paths))
     if light != "":  # a path shows the picture alone
         return
-    sums = say("sums", n_parts=len(way.parts), n_places=taken.n_places, difference=taken.difference)
-    check = Check(sums, taken.difference <= TOLERANCE)
+    check = taken.check(TOLERANCE)
     if not check.holds and run.interventions:
         check = Check(say("edited"), None)
-    of_norm = say("of_norm") if way.parts[-1].path == f"{stack}.norm" else ""
-    st.caption(f"{check_line(check)}{of_norm}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
+    st.caption(taken.caption(check, say("of_norm") if way.parts[-1].path == f"{stack}.norm" else ""))
 
 
 def _covered(run: Run) -> None:
@@ -62,10 +59,3 @@ def _lit(run: Run, way: TokenWay, selection: Selection) -> str | int:
         of_kind = [i for i, part in in_layer if part.kind == light and part.head in (None, selection.head)]
         return of_kind[0] if of_kind else ""
     return light
-
-
-def _part_of(first: int, n_drawn: int, n_tokens: int) -> str:
-    """Say which tokens the arrow keys reach, where these are not all."""
-    if n_drawn == n_tokens:
-        return ""
-    return say("arrow_keys", first=first, last=first + n_drawn - 1)

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from model import record
 from tests.controls import chosen
 from tests.test_app import assert_healthy, components, open_app
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from tests.visualizer.told import tell
 from visualizer.components.token_way.element import token_way
-from visualizer.pictures.token_way import MOST_NUMBERS, stack_of, take_apart, window_of
+from visualizer.pictures.token_way import MOST_NUMBERS, followed_in, stack_of, stacks_of, take_apart, window_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -24,8 +25,65 @@ ALONE = {name for name, settings in VARIANTS.items() if settings.architecture ==
 
 
 def taken(run, stage="decoder.", query=3):
-    stack = stack_of(run, stage)
-    return take_apart(run, stack, window_of(run, stack, query))
+    followed = followed_in(run, stack_of(run, stage))
+    return take_apart(followed, window_of(followed, query))
+
+
+@pytest.mark.parametrize("variant", [*sorted(VARIANTS.keys() - ALONE)])
+def test_a_stack_is_followed_from_its_input_through_every_sum_and_norm(variant):
+    run = run_of(variant)
+    for stack in stacks_of(run.trace):
+        normed = "norm" if run.settings.norm == "post" else "never"
+        names = ("embedded", "residual", normed)
+        expected = [path for path in run.trace if path.startswith(stack) and path.split(".")[-1].startswith(names)]
+        expected += [f"{stack}.norm"] * (f"{stack}.norm" in run.trace and f"{stack}.norm" not in expected)
+        followed = followed_in(run, stack)
+        places = list(followed.found.places(followed.stream))
+        assert [place.path for place in places] == expected
+        for place in places:
+            assert len(place.parts) == len(place.terms) == len(set(place.terms))
+            stage = run.trace[place.path].value[0].double()
+            torch.testing.assert_close(place.parts.sum(0), stage, rtol=1e-5, atol=1e-5)
+        (*_, some) = followed.found.places(followed.stream, tokens=slice(2, 4))
+        torch.testing.assert_close(some.parts, places[-1].parts[:, 2:4])
+
+
+def test_every_part_has_the_name_and_the_stage_of_what_wrote_it():
+    way = taken(run_of("encoder-decoder")).way
+    layer = "decoder.layers.1"
+    assert [(part.label, part.path) for part in way.parts[:2]] == [
+        ("embedding", "decoder.inputs.scaled_embedding"),
+        ("position", "decoder.inputs.positional_encoding"),
+    ]
+    assert [(part.label, part.path) for part in way.parts if layer in part.path] == [
+        *(("head " + str(head), f"{layer}.self_attention.weights") for head in range(4)),
+        ("bias of w_o", f"{layer}.self_attention.output"),
+        ("bias of norm1", f"{layer}.norm1"),
+        *(("head " + str(head), f"{layer}.cross_attention.weights") for head in range(4)),
+        ("bias of w_o", f"{layer}.cross_attention.output"),
+        ("bias of norm2", f"{layer}.norm2"),
+        ("feed-forward", f"{layer}.feed_forward.output"),
+        ("bias of w_2", f"{layer}.feed_forward.output"),
+        ("bias of norm3", f"{layer}.norm3"),
+    ]
+    assert [stop.title for stop in way.stops[-3:]] == [
+        "layer 1 · self-attention",
+        "layer 1 · cross-attention",
+        "layer 1 · feed-forward",
+    ]
+
+
+def test_a_head_is_what_its_ablation_takes_from_the_output():
+    run = run_of("decoder")
+    followed, module = followed_in(run, "decoder"), "decoder.layers.0.self_attention"
+    place = next(one for one in followed.found.places(followed.stream) if one.path.endswith("0.residual1"))
+    head = next(i for i, term in enumerate(place.terms) if term.head == 1)
+    without = torch.ones(run.settings.n_heads, 1, 1)
+    without[1] = 0
+    with record(run.model, edits={f"{module}.context": lambda context: context * without}) as ablated:
+        run.forward(run)
+    taken_away = (run.trace[f"{module}.output"].value - ablated[f"{module}.output"].value)[0].double()
+    torch.testing.assert_close(place.parts[head], taken_away, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("variant", [*sorted(VARIANTS.keys() - ALONE), *TRAINED])
@@ -43,6 +101,17 @@ def test_the_parts_sum_to_the_stream_and_the_way_ends_in_the_prediction(variant)
     torch.testing.assert_close(torch.from_numpy(way.logits.sum(0)), logits.detach().float(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("variant", ["decoder", "pre-norm", "final norm"])
+def test_the_lens_applies_the_last_norm_that_belongs_to_no_layer_at_every_stop(variant):
+    run = run_of(variant)
+    stack = stacks_of(run.trace)[-1]
+    followed = followed_in(run, stack)
+    stream = run.trace[f"{stack}.inputs.embedded"].value[0]
+    norm = dict(run.model.get_submodule(stack).named_children()).get("norm") or torch.nn.Identity()
+    expected = run.model.unembedding(norm(stream))
+    torch.testing.assert_close(followed.found.lens(followed.stream, stream), expected)
+
+
 @pytest.mark.parametrize("variant", ["encoder-decoder", "pre-norm encoder-decoder"])
 def test_the_encoder_beside_a_decoder_predicts_nothing(variant):
     found = taken(run_of(variant), "encoder.")
@@ -58,11 +127,12 @@ def test_the_shares_of_all_parts_of_a_stop_before_any_norm_sum_to_one():
 
 def test_of_a_long_text_through_a_large_model_the_tokens_around_the_chosen_one_travel():
     run = compute_run(Settings(text="a b " * 150, n_layers=4, n_heads=8, d_model=64, weights="random"))
-    window = window_of(run, "encoder", 100)
+    followed = followed_in(run, "encoder")
+    window = window_of(followed, 100)
     every = len(run.tokens["source"].labels)
     assert 100 in range(window.start, window.stop)
     assert window.stop - window.start < every
-    found = take_apart(run, "encoder", window)
+    found = take_apart(followed, window)
     assert len(found.way.parts) * (window.stop - window.start) * 64 <= MOST_NUMBERS
     assert len(token_way(found.way, selected=100, seq=0, key="way").data) < 5_000_000
 

@@ -8,16 +8,14 @@ from collections.abc import Mapping
 import streamlit as st
 import torch
 
-from headlight.contributions import Contributions, Stream, contributions_of
+from headlight.contributions import Stream
 from headlight.graph import NOT_COMPUTED
 from model.texts import texts_of
 from visualizer.components.token_way.element import token_way
-from visualizer.pictures.watched_way import take_apart
+from visualizer.pictures.token_way import Taken, followed_of_watched, take_apart, watched_contributions, window_of
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import visible_whole
 from visualizer.server.mount import mount
-from visualizer.stages.check_line import check_line
-from visualizer.stages.checks import Check
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 
@@ -32,11 +30,11 @@ _ROUNDED = 5e-2
 
 def choose(run: WatchedRun, choices: Choices) -> None:
     """Choose the stream where there are several, as in an encoder and a decoder."""
-    found = _contributions(run)
+    found = watched_contributions(run)
     if len(found.streams) < 2:
         return
     firsts = [found.attentions_of(stream)[0] for stream in found.streams]
-    here = firsts[found.streams.index(_stream(found, run, choices))]
+    here = firsts[found.streams.index(_stream(run, choices))]
     st.selectbox(
         say("stream"),
         firsts,
@@ -50,16 +48,13 @@ def choose(run: WatchedRun, choices: Choices) -> None:
 
 def render(run: WatchedRun, choices: Choices) -> None:
     """Draw the panel."""
-    found = _contributions(run)
-    if not found.streams:
+    if not watched_contributions(run).streams:
         st.info(say("no_stream"), icon=":material/info:")
         return
-    stream = _stream(found, run, choices)
-    item = choices.watched.watched_item
-    n_tokens = run.attention(found.attentions_of(stream)[0]).shape[2]
-    query = min(choices.watched.watched_query, n_tokens - 1)
+    stream = _stream(run, choices)
+    item, query = choices.watched.watched_item, choices.watched.watched_query
     try:
-        taken = run.once(("way", stream.path, item, query), lambda: take_apart(run, found, stream, item, query))
+        taken = run.once(("way", stream.path, item, query), lambda: _taken(run, stream, item, query))
     except NOT_COMPUTED:
         _logger.info("not taken apart: %s", stream.path, exc_info=True)
         st.info(say("not_followed"), icon=":material/info:")
@@ -81,19 +76,19 @@ def render(run: WatchedRun, choices: Choices) -> None:
         else:
             state.show_panel("operations", watched_stage=path)
 
+    query = min(query, len(way.tokens.labels) - 1)
     mount(token_way(way, selected=query, seq=state.last_seq(key), key=key), open=open_part, shown=show)
-    said = say("sums", n_parts=len(way.parts), n_places=taken.n_places, difference=taken.difference)
-    n_drawn = way.norms.shape[1]
-    keys = "" if n_drawn == n_tokens else say("arrow_keys", first=way.first, last=way.first + n_drawn - 1)
-    st.caption(f"{check_line(Check(said, taken.difference <= _tolerance(run, stream)))}{keys}")
+    st.caption(taken.caption(taken.check(_tolerance(run, stream))))
 
 
-def _contributions(run: WatchedRun) -> Contributions:
-    return run.once("contributions", lambda: contributions_of(run.trace))
+def _taken(run: WatchedRun, stream: Stream, item: int, query: int) -> Taken:
+    followed = followed_of_watched(run, stream, item)
+    return take_apart(followed, window_of(followed, query))
 
 
-def _stream(found: Contributions, run: WatchedRun, choices: Choices) -> Stream:
+def _stream(run: WatchedRun, choices: Choices) -> Stream:
     """The stream that the chosen attention writes to; without a choice the one that the answer is read from."""
+    found = watched_contributions(run)
     chosen = choices.watched.watched_attention
     answering = [stream for stream in found.streams if found.answer_of(stream) is not None]
     default = [*answering, *found.streams][0]

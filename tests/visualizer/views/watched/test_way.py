@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.contributions import contributions_of
+from headlight.contributions import Contributions
 from headlight.pretrained.checkpoint import load
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.passes import run
@@ -15,7 +15,7 @@ from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app
-from visualizer.pictures import watched_way
+from visualizer.pictures import token_way
 from visualizer.runs.watched import WatchedRun
 
 TEXT = "the cat the cat un the"
@@ -32,8 +32,9 @@ def taken(family, folder, query=2):
     checkpoint = load(family, saved(family, folder))
     words = Words(TEXT) if checkpoint.part == "decoder" else Words(TEXT, "un the")
     watched = WatchedRun(run(checkpoint, tokenized(checkpoint, words, 64), keep="all").trace, family)
-    found = contributions_of(watched.trace)
-    return watched, found, [watched_way.take_apart(watched, found, stream, 0, query) for stream in found.streams]
+    found = token_way.watched_contributions(watched)
+    followed = [token_way.followed_of_watched(watched, stream, 0) for stream in found.streams]
+    return watched, found, [token_way.take_apart(one, token_way.window_of(one, query)) for one in followed]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -66,7 +67,7 @@ def test_the_last_stop_predicts_what_the_model_does(family, tmp_path):
 
 def test_of_many_tokens_those_around_the_chosen_one_are_taken_apart(tmp_path, monkeypatch):
     _, _, (whole,) = taken("gpt2", tmp_path)
-    monkeypatch.setattr(watched_way, "MOST_PRODUCTS", 0)
+    monkeypatch.setattr(token_way, "MOST_PRODUCTS", 0)
     _, _, (one,) = taken("gpt2", tmp_path / "other", query=3)
     assert (one.way.first, one.way.norms.shape[1]) == (3, 1)
     np.testing.assert_allclose(one.way.norms[:, 0], whole.way.norms[:, 3], rtol=1e-5)
@@ -120,10 +121,10 @@ def test_of_an_encoder_and_a_decoder_either_stream_is_followed(tmp_path):
 
 
 def test_a_stream_that_cannot_be_taken_apart_has_a_sentence(tmp_path, monkeypatch):
-    def fails(*_):
+    def fails(*_, **__):
         raise RuntimeError("shape '[2, 7, 16]' is invalid for input of size 16")
 
-    monkeypatch.setattr(watched_way, "_window", fails)
+    monkeypatch.setattr(Contributions, "places", fails)
     app = opened("gpt2", tmp_path)
     assert not app.exception
     assert "cannot be taken apart" in app.info[0].value
