@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headlight.masks.language import Expression, MaskContext
-from headlight.masks.language.evaluation import evaluate_at
 
 EMPTY, PARTIAL, FULL = range(3)
 
@@ -68,11 +67,9 @@ def blocks_of_expression(
     Raises:
         MaskExpressionError: as ``Expression.evaluate``.
     """
-    keys = torch.arange(context.n_keys)[None, :]
     rows = []
     for queries in torch.split(torch.arange(context.n_queries), size):
-        allowed = evaluate_at(expression.condition, expression.text, context, queries[:, None], keys)
-        rows.append(blocks_of_cells(allowed, size).kinds)
+        rows.append(blocks_of_cells(expression.evaluate(context, queries), size).kinds)
         progress((int(queries[-1]) + 1) / context.n_queries)
     return Blocks(torch.cat(rows), size)
 

@@ -126,13 +126,22 @@ def check_spelling(text: str) -> str:
     """
     if not text.strip():
         raise MaskExpressionError(say("empty"), 0, len(text))
-    if len(text) > LONGEST:
-        raise MaskExpressionError(say("too_long", n=len(text), most=LONGEST), LONGEST, len(text))
+    check_length(text)
     symbols = list(_symbols(text))
     _check_brackets(symbols)
     for before, after in pairwise([None, *symbols, None]):
         _check_neighbours(before, after)
     return re.sub(r"\s", " ", text)
+
+
+def check_length(text: str) -> None:
+    """Refuse a text that is too long.
+
+    Raises:
+        MaskExpressionError: it is.
+    """
+    if len(text) > LONGEST:
+        raise MaskExpressionError(say("too_long", n=len(text), most=LONGEST), LONGEST, len(text))
 
 
 def shortened(text: str) -> str:
