@@ -49,8 +49,8 @@ _FACTS = {
 """The functions that ask about a token, each with the names of the tensors that say the same."""
 
 _UNKNOWN_TABLES = {
-    "length": re.compile(r"^(seq|kv|q|context|actual|input)?_?len(gth)?s?$", re.I),
-    "padding": re.compile(r"mask|pad|valid|keep", re.I),
+    say("length"): re.compile(r"^(seq|kv|q|context|actual|input)?_?len(gth)?s?$", re.I),
+    say("padding"): re.compile(r"mask|pad|valid|keep", re.I),
 }
 _HINTS: Mapping[type[ast.AST], str] = {
     ast.Div: say("divide"),
@@ -346,8 +346,8 @@ class _Reader:
             return self._placed(ast.Call(ast.Name(known[0]), [ast.Name(sides[0])], []), node)
         if self._vocabulary is not MASKS:
             raise self._refusal(node, say("not_in_scores", part=quoted(node)))
-        meant = next((meant for meant, tables in _UNKNOWN_TABLES.items() if tables.search(name)), "")
-        hint = say(meant or ("facts" if sides else "number"))
+        plain = say("facts") if sides else say("number")
+        hint = next((hint for hint, tables in _UNKNOWN_TABLES.items() if tables.search(name)), plain)
         raise self._refusal(node, say("unknown_table", part=quoted(node), known=hint))
 
     def _check_comparison(self, node: ast.Compare) -> None:
