@@ -29,6 +29,7 @@ _OTHER_NAMES = {"absolute": "abs", "minimum": "min", "maximum": "max"}
 _UNCHANGED = ("float", "bool", "to", "create_block_mask", "create_mask")
 """Functions that leave the mask what it is."""
 
+_SIGNS: Mapping[type[ast.unaryop], ast.unaryop] = {ast.Invert: ast.Not()}
 _JOINED: Mapping[type[ast.operator], ast.boolop] = {ast.BitAnd: ast.And(), ast.BitOr: ast.Or()}
 _JOINS: Mapping[str, ast.boolop] = {
     "and_masks": ast.And(),
@@ -160,29 +161,32 @@ class _Reader:
         self._n_parts += 1
         if self._n_parts > _MOST_PARTS:
             raise self._refusal(node, say("too_long"))
+        made = self._made(node, scope)
+        self._place(made, node)
+        return made
+
+    def _made(self, node: ast.expr | ast.FunctionDef, scope: Scope) -> ast.expr:
+        vocabulary = self._vocabulary
         match node:
             case ast.Lambda() | ast.FunctionDef():
                 returned = self._returned_by(node, scope, node, scope)
                 return self._value(returned.node, returned.scope)
-            case ast.Constant(value=bool() | int() | float() as value) if isinstance(
-                value, self._vocabulary.constants
-            ):
-                return self._placed(ast.Constant(value), node)
+            case ast.Constant(value=bool() | int() | float() as value) if isinstance(value, vocabulary.constants):
+                return ast.Constant(value)
             case ast.Constant(value="inf" | "-inf"):
                 raise self._refusal(node, say("infinite"))
             case ast.Name(id=name):
                 return self._named(node, name, scope)
             case ast.UnaryOp(op=sign, operand=operand):
-                sign = ast.Not() if isinstance(sign, ast.Invert) else sign
-                return self._placed(ast.UnaryOp(sign, self._value(operand, scope)), node)
+                return ast.UnaryOp(_SIGNS.get(type(sign), sign), self._value(operand, scope))
             case ast.BinOp(left=left, op=sign, right=right):
                 return self._binary(node, sign, self._value(left, scope), self._value(right, scope))
             case ast.BoolOp(op=word, values=values):
-                return self._placed(ast.BoolOp(word, [self._value(value, scope) for value in values]), node)
+                return ast.BoolOp(word, [self._value(value, scope) for value in values])
             case ast.Compare(left=left, ops=signs, comparators=others):
                 self._check_comparison(node)
                 operands = [self._value(operand, scope) for operand in (left, *others)]
-                return self._placed(ast.Compare(operands[0], signs, operands[1:]), node)
+                return ast.Compare(operands[0], signs, operands[1:])
             case ast.IfExp(test=test, body=one, orelse=other):
                 return self._either(node, test, one, other, scope)
             case ast.Call():
@@ -193,16 +197,16 @@ class _Reader:
                 return self._looked_up(node, scope)
             case ast.Attribute():
                 raise self._refusal(node, say("not_defined", part=quoted(node)))
-        raise self._refusal(node, say("not_known_in", part=quoted(node), called=self._vocabulary.called))
+        raise self._refusal(node, say("not_known_in", part=quoted(node), called=vocabulary.called))
 
     def _named(self, node: ast.Name, name: str, scope: Scope) -> ast.expr:
         match scope.get(name):
             case str(word):
-                return self._placed(ast.Name(word), node)
+                return ast.Name(word)
             case _Bound() as bound:
                 return self._value(bound.node, bound.scope)
         if name in self._vocabulary.functions:
-            return self._placed(ast.Name(name), node)
+            return ast.Name(name)
         meant = next(iter(difflib.get_close_matches(name, scope, n=1)), None) or meant_by(name)
         known = say("meant", meant=meant) if meant else say("undefined", name=name)
         known = say("paste_definition") if "mask" in name else known
@@ -250,22 +254,22 @@ class _Reader:
 
     def _binary(self, node: ast.BinOp, sign: ast.operator, one: ast.expr, other: ast.expr) -> ast.expr:
         if type(sign) in _JOINED:
-            return self._placed(ast.BoolOp(_JOINED[type(sign)], [one, other]), node)
+            return ast.BoolOp(_JOINED[type(sign)], [one, other])
         if isinstance(sign, ast.BitXor):
-            return self._placed(ast.Compare(one, [ast.NotEq()], [other]), node)
+            return ast.Compare(one, [ast.NotEq()], [other])
         if not isinstance(sign, self._vocabulary.arithmetic):
             hint = _HINTS.get(type(sign), say("unknown_sign"))
             raise self._refusal(node, say("sign", part=quoted(node), hint=hint))
-        return self._placed(ast.BinOp(one, sign, other), node)
+        return ast.BinOp(one, sign, other)
 
     def _either(self, node: ast.expr, test: ast.expr, one: ast.expr, other: ast.expr, scope: Scope) -> ast.expr:
         """``one if test else other``: in a mask ``test and one or not test and other``."""
         asked, *ways = (self._value(part, scope) for part in (test, one, other))
         if self._vocabulary is not MASKS:
-            return self._placed(ast.IfExp(asked, *ways), node)
+            return ast.IfExp(asked, *ways)
         denied = ast.UnaryOp(ast.Not(), self._value(test, scope))
         open_ways = [ast.BoolOp(ast.And(), [*pair]) for pair in zip((asked, denied), ways, strict=True)]
-        return self._placed(ast.BoolOp(ast.Or(), [*open_ways]), node)
+        return ast.BoolOp(ast.Or(), [*open_ways])
 
     def _result(self, node: ast.Call, scope: Scope) -> _Bound | None:
         """Find what a function of the text returns; None for a function that the text does not define."""
@@ -298,7 +302,7 @@ class _Reader:
             raise self._refusal(node, say("unknown_function", name=shortened(name), meant=meant))
         if sum(1 for _ in ast.walk(made)) > _MOST_PARTS:
             raise self._refusal(node, say("too_long"))
-        return self._placed(made, node)
+        return made
 
     def _written_out(self, name: str, parts: list[ast.expr], limits: Mapping[str, ast.expr]) -> ast.expr | None:
         """A function of values in this language; None for one that is unknown."""
@@ -341,9 +345,9 @@ class _Reader:
         functions = self._vocabulary.functions
         known = [fact for fact, tables in _FACTS.items() if tables.search(name) and fact in functions]
         if "slope" in functions and words == ["h"] and len(indices) == 1:
-            return self._placed(ast.Call(ast.Name("slope"), [ast.Name("h")], []), node)
+            return ast.Call(ast.Name("slope"), [ast.Name("h")], [])
         if len(sides) == 1 and known and len(words) == len(indices):
-            return self._placed(ast.Call(ast.Name(known[0]), [ast.Name(sides[0])], []), node)
+            return ast.Call(ast.Name(known[0]), [ast.Name(sides[0])], [])
         if self._vocabulary is not MASKS:
             raise self._refusal(node, say("not_in_scores", part=quoted(node)))
         plain = say("facts") if sides else say("number")
@@ -359,14 +363,13 @@ class _Reader:
             if not isinstance(sign, _COMPARES):
                 raise self._refusal(node, _HINTS[type(sign)])
 
-    def _placed(self, made: ast.expr, node: ast.expr) -> ast.expr:
+    def _place(self, made: ast.expr, node: ast.expr | ast.stmt) -> None:
         """Give a new part of the tree, and all within it that has none, the place of what it was made from."""
         if not hasattr(made, "col_offset"):
             made.col_offset, made.end_col_offset = self._text.place(node)
             for part in ast.iter_child_nodes(made):
                 if isinstance(part, ast.expr):
-                    self._placed(part, node)
-        return made
+                    self._place(part, node)
 
     def _refusal(self, node: ast.stmt | ast.expr, what: str) -> MaskExpressionError:
         return MaskExpressionError(what, *self._text.place(node))
@@ -383,17 +386,6 @@ def _parameters(arguments: ast.arguments) -> tuple[list[str], Mapping[str, ast.e
 
 def _as_meant(comparison: str) -> str:
     """A comparison beside & or |, with brackets where they were meant."""
-    try:
-        read = ast.parse(f"({comparison.replace('&', ' and ').replace('|', ' or ')})", mode="eval").body
-    except SyntaxError:
+    if re.search(r"\([^()]*[&|]", comparison):
         return "(q_idx >= kv_idx) & (q_idx - kv_idx < 4)"
-    return _bracketed(read)
-
-
-def _bracketed(node: ast.expr) -> str:
-    match node:
-        case ast.BoolOp(op=word, values=values):
-            return (" & " if isinstance(word, ast.And) else " | ").join(
-                f"({_bracketed(value)})" for value in values
-            )
-    return ast.unparse(node)
+    return " ".join(part if part in "&|" else f"({part})" for part in re.split(r"\s*([&|])\s*", comparison))
