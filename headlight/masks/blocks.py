@@ -7,7 +7,7 @@ The cells of an expression are worked out a row of blocks at a time, so that the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -84,10 +84,5 @@ def stretched(context: MaskContext, n_tokens: int) -> MaskContext:
         last = len(facts) - 1
         return tuple(facts[min(place * len(facts) // n_tokens, last)] for place in range(n_tokens))
 
-    return MaskContext(
-        *(of(context.query_tokens), of(context.key_tokens)),
-        *(of(context.query_is_padding), of(context.key_is_padding)),
-        *(of(context.query_segments), of(context.key_segments)),
-        head=context.head,
-        sequence=context.sequence,
-    )
+    of_tokens = {name: of(facts) for name, facts in vars(context).items() if isinstance(facts, tuple)}
+    return replace(context, **of_tokens)

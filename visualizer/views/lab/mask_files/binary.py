@@ -47,44 +47,28 @@ _NAMED_BY_TENSORS = {
 }
 
 
-def read_npy(data: bytes) -> Tensors:
-    """The array of a .npy file.
-
-    Raises:
-        ValueError: it is none, or no mask.
-    """
+def _npy(data: bytes) -> Tensors:
+    """The array of a .npy file."""
     return {"": _from_npy(data)}
 
 
-def read_npz(data: bytes) -> Tensors:
-    """The arrays of a .npz file.
-
-    Raises:
-        ValueError: it is none, or holds no mask.
-    """
+def _npz(data: bytes) -> Tensors:
+    """The arrays of a .npz file."""
     members = _members(data, ".npz")
     arrays = {name.removesuffix(".npy"): member for name, member in members.items() if name.endswith(".npy")}
     return _masks({name: partial(_from_npy, array) for name, array in arrays.items()})
 
 
-def read_safetensors(data: bytes) -> Tensors:
-    """The tensors of a .safetensors file.
-
-    Raises:
-        ValueError: it is none, or holds no mask.
-    """
+def _safetensors(data: bytes) -> Tensors:
+    """The tensors of a .safetensors file."""
     damaged = say("no_safetensors")
     read_header(io.BytesIO(data), damaged=damaged, most_bytes=_MAX_HEADER, most_tensors=_MAX_MEMBERS)
     tensors = _read(lambda: load(data), ".safetensors")
     return _masks({name: partial(_checked, tensor) for name, tensor in tensors.items()})
 
 
-def read_pt(data: bytes) -> Tensors:
-    """The tensors that ``torch.save`` wrote: one, or those of a dictionary or a list.
-
-    Raises:
-        ValueError: it is none, asks for more than tensors, or holds no mask.
-    """
+def _pt(data: bytes) -> Tensors:
+    """The tensors that ``torch.save`` wrote: one, or those of a dictionary or a list."""
     members = _members(data, ".pt")
     pickled = next((member for name, member in members.items() if name.endswith("/data.pkl")), None)
     if pickled is None:
@@ -95,13 +79,13 @@ def read_pt(data: bytes) -> Tensors:
 
 
 BINARY_READERS: Mapping[str, Callable[[bytes], Tensors]] = {
-    ".npy": read_npy,
-    ".npz": read_npz,
-    ".safetensors": read_safetensors,
-    ".pt": read_pt,
-    ".pth": read_pt,
+    ".npy": _npy,
+    ".npz": _npz,
+    ".safetensors": _safetensors,
+    ".pt": _pt,
+    ".pth": _pt,
 }
-"""The readers by the ending of the file's name."""
+"""The readers by the ending of a file's name: each raises ValueError for another file, and one without a mask."""
 
 
 def _read(read: Callable[[], _Read], ending: str) -> _Read:
