@@ -46,14 +46,14 @@ class Application:
     fill: Callable[[torch.dtype], float] | None = None
 
 
-def _filled(fill: Callable[[torch.dtype], float]) -> Apply:
-    """Blocked scores are replaced by a number, which is first rounded to the scores' type."""
+def _filled(title: str, number: str, note: str, fill: Callable[[torch.dtype], float]) -> Application:
+    """Blocked scores replaced by a number, which is first rounded to the scores' type."""
 
     def apply(scores: Tensor, allowed: Tensor) -> Tensor:
-        number = torch.tensor(fill(scores.dtype), dtype=scores.dtype, device=scores.device)
-        return scores.masked_fill(~allowed, number).softmax(-1)
+        rounded = torch.tensor(fill(scores.dtype), dtype=scores.dtype, device=scores.device)
+        return scores.masked_fill(~allowed, rounded).softmax(-1)
 
-    return apply
+    return Application(title, f"scores.masked_fill(~allowed, {number}).softmax(-1)", note, apply, fill)
 
 
 def _filled_then_zero(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -73,14 +73,6 @@ def _after_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     return scores.softmax(-1) * allowed
 
 
-def _minus_infinity(_dtype: torch.dtype) -> float:
-    return -math.inf
-
-
-def _lowest(dtype: torch.dtype) -> float:
-    return torch.finfo(dtype).min
-
-
 APPLICATIONS: dict[str, Application] = {
     # "Attention Is All You Need", section 3.2.3; the zeros as in PyTorch's scaled_dot_product_attention.
     "minus_infinity_then_zero": Application(
@@ -88,40 +80,18 @@ APPLICATIONS: dict[str, Application] = {
         "scores.masked_fill(~allowed, -math.inf).softmax(-1).masked_fill(~allowed.any(-1, keepdim=True), 0.0)",
         say("minus_infinity_then_zero"),
         _filled_then_zero,
-        _minus_infinity,
+        lambda dtype: -math.inf,
     ),
     # "Attention Is All You Need", section 3.2.3.
-    "minus_infinity": Application(
-        "−∞",
-        "scores.masked_fill(~allowed, -math.inf).softmax(-1)",
-        say("minus_infinity"),
-        _filled(_minus_infinity),
-        _minus_infinity,
-    ),
+    "minus_infinity": _filled("−∞", "-math.inf", say("minus_infinity"), lambda dtype: -math.inf),
     # The attention masks of Hugging Face's transformers.
-    "lowest": Application(
-        say("lowest"),
-        "scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1)",
-        say("lowest_note"),
-        _filled(_lowest),
-        _lowest,
+    "lowest": _filled(
+        say("lowest"), "torch.finfo(scores.dtype).min", say("lowest_note"), lambda dtype: torch.finfo(dtype).min
     ),
     # Rush, "The Annotated Transformer" (2018), function attention.
-    "minus_1e9": Application(
-        "−1e9",
-        "scores.masked_fill(~allowed, -1e9).softmax(-1)",
-        say("minus_1e9"),
-        _filled(lambda dtype: -1e9),
-        lambda dtype: -1e9,
-    ),
+    "minus_1e9": _filled("−1e9", "-1e9", say("minus_1e9"), lambda dtype: -1e9),
     # The causal mask of GPT-2 in early versions of Hugging Face's transformers (masked_bias).
-    "minus_1e4": Application(
-        "−1e4",
-        "scores.masked_fill(~allowed, -1e4).softmax(-1)",
-        say("minus_1e4"),
-        _filled(lambda dtype: -1e4),
-        lambda dtype: -1e4,
-    ),
+    "minus_1e4": _filled("−1e4", "-1e4", say("minus_1e4"), lambda dtype: -1e4),
     # Devlin et al., "BERT" (2019): attention_layer in the published modeling.py.
     "added_minus_1e4": Application(
         say("added_minus_1e4"),

@@ -7,14 +7,13 @@ The cells of an expression are worked out a row of blocks at a time, so that the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from headlight.masks.language import Expression, MaskContext
-from headlight.masks.language.evaluation import evaluate_at
 
 EMPTY, PARTIAL, FULL = range(3)
 
@@ -68,11 +67,9 @@ def blocks_of_expression(
     Raises:
         MaskExpressionError: as ``Expression.evaluate``.
     """
-    keys = torch.arange(context.n_keys)[None, :]
     rows = []
     for queries in torch.split(torch.arange(context.n_queries), size):
-        allowed = evaluate_at(expression.condition, expression.text, context, queries[:, None], keys)
-        rows.append(blocks_of_cells(allowed, size).kinds)
+        rows.append(blocks_of_cells(expression.evaluate(context, queries), size).kinds)
         progress((int(queries[-1]) + 1) / context.n_queries)
     return Blocks(torch.cat(rows), size)
 
@@ -87,10 +84,5 @@ def stretched(context: MaskContext, n_tokens: int) -> MaskContext:
         last = len(facts) - 1
         return tuple(facts[min(place * len(facts) // n_tokens, last)] for place in range(n_tokens))
 
-    return MaskContext(
-        *(of(context.query_tokens), of(context.key_tokens)),
-        *(of(context.query_is_padding), of(context.key_is_padding)),
-        *(of(context.query_segments), of(context.key_segments)),
-        head=context.head,
-        sequence=context.sequence,
-    )
+    of_tokens = {name: of(facts) for name, facts in vars(context).items() if isinstance(facts, tuple)}
+    return replace(context, **of_tokens)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from headlight.masks.mask_case import NUMBER_TYPES
-from headlight.masks.planes import BOTH, Axes, Passed, Remark, of_queries, of_sequences
+from headlight.masks.planes import BOTH, Axes, Passed, Remark, of_queries, of_sequences, refused
 from model.texts import texts_of
 
 say = texts_of(__name__)
@@ -111,8 +111,7 @@ def _with_nan(array: Tensor) -> Passed:
     n_nan = int(array.isnan().sum())
     entries = say("one_nan") if n_nan == 1 else say("nans", n=n_nan)
     where = ", ".join(str(index) for index in array.isnan().nonzero()[0].tolist())
-    text = say("nan", entries=entries, where=where)
-    return Passed(None, (Remark("error", text),))
+    return refused(say("nan", entries=entries, where=where))
 
 
 def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remark]:
@@ -187,12 +186,13 @@ def _by_type(
 def _refused(reason: str) -> Callable[[Tensor], Passed]:
     def read(array: Tensor) -> Passed:
         name = str(array.dtype).removeprefix("torch.")
-        return Passed(None, (Remark("error", say("refused", name=name, reason=reason)),))
+        return refused(say("refused", name=name, reason=reason))
 
     return read
 
 
 _booleans_or_floats = say("booleans_or_floats")
+_mask_of_flags = _by_type(_true_attends, _flags, _flags)
 _torch_module = _by_type(_true_is_blocked, _added, _refused(_booleans_or_floats))
 
 
@@ -222,11 +222,7 @@ DESTINATIONS: Mapping[str, Destination] = {
         say("transformer"), say("transformer_takes"), _torch_module, leading=((), (BOTH,)), keyless=_NAN_IN_LAYERS
     ),
     "hugging_face_2d": Destination(
-        say("hugging_face_2d"),
-        say("hugging_face_2d_takes"),
-        _by_type(_true_attends, _flags, _flags),
-        rows="sequences",
-        keyless=_EAGER,
+        say("hugging_face_2d"), say("hugging_face_2d_takes"), _mask_of_flags, rows="sequences", keyless=_EAGER
     ),
     "hugging_face_4d": Destination(
         say("hugging_face_4d"),
@@ -243,11 +239,11 @@ DESTINATIONS: Mapping[str, Destination] = {
     "keras": Destination(
         say("keras"),
         say("keras_takes"),
-        _by_type(_true_attends, _flags, _flags),
+        _mask_of_flags,
         leading=((), ("sequence",), ("sequence", "head")),
         keyless=_EVEN,
     ),
-    "jax": Destination(say("jax"), say("jax_takes"), _by_type(_true_attends, _flags, _flags), keyless=_EVEN),
+    "jax": Destination(say("jax"), say("jax_takes"), _mask_of_flags, keyless=_EVEN),
     "added": Destination(
         say("added"), say("added_takes"), _added_to_scores, keyless=Remark("error", say("nan_everywhere"))
     ),

@@ -24,25 +24,22 @@ class Fault:
     Attributes:
         title: a few words.
         note: one sentence on what goes wrong.
-        edits: from the paths of attentions to the edits that make them faulty, for any number of passes in any
-            number of threads. A pass in which one of them has no mask raises ValueError.
+        masked_scores: computes them from the scaled scores and the mask.
+        weights: computes them from the masked scores and the mask.
     """
 
     title: str
     note: str
-    edits: Callable[[Sequence[str]], dict[str, Edit]]
+    masked_scores: Formula
+    weights: Formula
 
+    def edits(self, attention_paths: Sequence[str]) -> dict[str, Edit]:
+        """The edits that make attentions faulty, for any number of passes in any number of threads.
 
-def _fault(title: str, note: str, masked_scores: Formula, weights: Formula) -> Fault:
-    """A fault told by two formulas: of ``scaled_scores`` and the mask, and of ``masked_scores`` and the mask."""
-
-    def edits(attention_paths: Sequence[str]) -> dict[str, Edit]:
-        found: dict[str, Edit] = {}
-        for path in attention_paths:
-            found |= _attention_edits(path, masked_scores, weights)
-        return found
-
-    return Fault(title, note, edits)
+        A pass in which one of them has no mask raises ValueError.
+        """
+        edits = [_attention_edits(path, self.masked_scores, self.weights) for path in attention_paths]
+        return {stage: edit for of_attention in edits for stage, edit in of_attention.items()}
 
 
 class _Passing(threading.local):
@@ -89,13 +86,13 @@ def _attention_edits(attention_path: str, masked_scores: Formula, weights: Formu
 
 
 FAULTS: dict[str, Fault] = {
-    "before_softmax": _fault(
+    "before_softmax": Fault(
         say("before_softmax"),
         say("before_softmax_note"),
         lambda scaled_scores, mask: scaled_scores * mask,
         lambda masked_scores, mask: masked_scores.softmax(-1),
     ),
-    "after_softmax": _fault(
+    "after_softmax": Fault(
         say("after_softmax"),
         say("after_softmax_note"),
         lambda scaled_scores, mask: scaled_scores,

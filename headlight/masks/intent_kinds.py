@@ -18,65 +18,61 @@ class IntentKind:
         title: what it is called.
         number: what its number means; "" where it has none.
         words: the number, and where the queries stand -> the intention in words.
-        expression: the number, and how a query's position is written -> its cells, as an expression; "" where all
+        expression: its cells, as an expression of the number ``{n}`` and a query's position ``{q}``; "" where all
             cells are open.
         least: the smallest number that it can have.
         follows_position: whether it depends on how many keys stand before the first query.
     """
 
     title: str
-    number: str
-    words: Callable[[int, str], str]
-    expression: Callable[[int, str], str]
+    number: str = ""
+    words: Callable[[int, str], str] = lambda n, at: ""
+    expression: str = ""
     least: int = 1
     follows_position: bool = True
 
 
 INTENT_KINDS: Mapping[str, IntentKind] = {
-    "causal": IntentKind(say("causal"), "", lambda n, at: say("causal_words", at=at), lambda n, q: f"k <= {q}"),
+    "causal": IntentKind(say("causal"), words=lambda n, at: say("causal_words", at=at), expression="k <= {q}"),
     "bidirectional": IntentKind(
-        say("bidirectional"), "", lambda n, at: say("bidirectional_words"), lambda n, q: "", follows_position=False
+        say("bidirectional"), words=lambda n, at: say("bidirectional_words"), follows_position=False
     ),
     "window": IntentKind(
         say("window"),
         say("window_number"),
         lambda n, at: say("window_words", n=n, at=at, before=n - 1),
-        lambda n, q: f"0 <= {q} - k < {n}",
+        "0 <= {q} - k < {n}",
     ),
     "window_both": IntentKind(
         say("window_both"),
         say("window_both_number"),
         lambda n, at: say("window_both_words", n=n, at=at),
-        lambda n, q: f"abs({q} - k) < {n}",
+        "abs({q} - k) < {n}",
     ),
     "prefix": IntentKind(
         say("prefix"),
         say("prefix_number"),
         lambda n, at: say("prefix_words", n=n, at=at),
-        lambda n, q: f"k < {n} or k <= {q}",
+        "k < {n} or k <= {q}",
         least=0,
     ),
     "block_causal": IntentKind(
         say("block_causal"),
         say("block_causal_number"),
         lambda n, at: say("block_causal_words", n=n, at=at),
-        lambda n, q: f"k // {n} <= {f'({q})' if ' ' in q else q} // {n}",
+        "k // {n} <= ({q}) // {n}",
     ),
     "cached": IntentKind(
         say("cached"),
         say("cached_number"),
         lambda n, at: say("after_one_key") if n == 1 else say("after_keys", n=n),
-        lambda n, q: f"k <= q + {n}",
+        "k <= q + {n}",
         least=0,
         follows_position=False,
     ),
-    "expression": IntentKind(say("expression"), "", lambda n, at: "", lambda n, q: "", follows_position=False),
-    "painted": IntentKind(
-        say("painted"), "", lambda n, at: say("painted_words"), lambda n, q: "", follows_position=False
-    ),
-    "array": IntentKind(
-        say("array"), "", lambda n, at: say("array_words"), lambda n, q: "", follows_position=False
-    ),
+    "expression": IntentKind(say("expression"), follows_position=False),
+    "painted": IntentKind(say("painted"), words=lambda n, at: say("painted_words"), follows_position=False),
+    "array": IntentKind(say("array"), words=lambda n, at: say("array_words"), follows_position=False),
 }
 """Every sort of intention by name."""
 

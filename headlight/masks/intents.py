@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -86,12 +87,9 @@ class Intent:
         return self._said(at)
 
     def _said(self, at: str) -> str:
-        parts = [
-            say("open_where", condition=self.condition)
-            if self.condition
-            else INTENT_KINDS[self.kind].words(self.number, at)
-        ]
-        return ", ".join([*parts, *[say("documents")] * self.documents, *[say("padding")] * self.padding])
+        of_kind = INTENT_KINDS[self.kind].words(self.number, at)
+        said = say("open_where", condition=self.condition) if self.condition else of_kind
+        return ", ".join([said, *[say("documents")] * self.documents, *[say("padding")] * self.padding])
 
     def expression_over(self, context: MaskContext) -> str:
         """The cells that are open over some tokens, as an expression; "" where all are.
@@ -105,7 +103,9 @@ class Intent:
     def expression(self) -> str:
         """The cells that are open, as an expression; "" where all are. Without a ``cache``, query 0 is at key 0."""
         query = f"q + {self.cache}" if self.cache else "q"
-        parts = [self.condition or INTENT_KINDS[self.kind].expression(self.number, query)]
+        of_kind = INTENT_KINDS[self.kind].expression.format(n=self.number, q=query)
+        of_kind = of_kind.replace("(q)", "q")  # a position alone needs no brackets
+        parts = [self.condition or of_kind]
         parts += ["segment(q) == segment(k)"] * self.documents + ["not is_pad(k)"] * self.padding
         given = [part for part in parts if part]
         return " and ".join(f"({part})" if " or " in part and len(given) > 1 else part for part in given)
@@ -183,18 +183,17 @@ def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor
         raise ValueError(f"allowed has shape {tuple(allowed.shape)}: it must be {size}")
     rows, words = _read_rows(context), intent.words_over(context)
     expected = intent.expected(context)
+    in_blocks, cause, expression = expected_of_blocks(intent, context), "", ""
     if expected is None:
         expected = allowed if cells is None else _spread(cells, size)
-        return Comparison(allowed & ~expected & rows, expected & ~allowed & rows, "", "", words)
-    in_blocks = expected_of_blocks(intent, context)
-    if in_blocks is not None and int((in_blocks ^ allowed).sum()) < int((expected ^ allowed).sum()):
-        words = say("in_blocks", words=intent.words, size=size[0] // size[1])
-        cause = say("seen_blocks")
-        return Comparison(allowed & ~in_blocks & rows, in_blocks & ~allowed & rows, cause, "", words)
-    more, less = allowed & ~expected & rows, expected & ~allowed & rows
-    agrees = not bool(more.any() or less.any())
-    cause = "" if agrees else _cause(intent.standing(context), allowed, expected, context)
-    return Comparison(more, less, cause, intent.expression_over(context), words)
+    elif in_blocks is not None and int((in_blocks ^ allowed).sum()) < int((expected ^ allowed).sum()):
+        words, cause = say("in_blocks", words=intent.words, size=size[0] // size[1]), say("seen_blocks")
+        expected = in_blocks
+    else:
+        expression = intent.expression_over(context)
+        if bool(((allowed ^ expected) & rows).any()):
+            cause = _cause(intent.standing(context), allowed, expected, context)
+    return Comparison(allowed & ~expected & rows, expected & ~allowed & rows, cause, expression, words)
 
 
 def _spread(cells: Tensor, size: tuple[int, int]) -> Tensor:
@@ -270,10 +269,8 @@ def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
     kinds.append(Intent("cached", max(1, int((key - query).max()))))
     documents = (False, True) if len(set(context.key_segments)) > 1 else (False,)
     padding = (False, True) if any(context.key_is_padding) else (False,)
-    for kind in kinds:
-        for isolated in documents:
-            for ignored in padding:
-                yield replace(kind, documents=isolated, padding=ignored)
+    for kind, isolated, ignored in product(kinds, documents, padding):
+        yield replace(kind, documents=isolated, padding=ignored)
 
 
 def _leading_padding(context: MaskContext) -> int:

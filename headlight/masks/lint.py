@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,6 +35,42 @@ def lint(case: MaskCase) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
+Rule = Callable[[MaskCase], Finding | None]
+
+_RULES: dict[str, Rule] = {}
+
+
+class Told(NamedTuple):
+    """Something that a rule found.
+
+    Attributes:
+        cells: (Tq, Tk) bool, the cells that it is about; none where there is nothing to know.
+        why: one sentence, why it matters.
+        mend: one line, how to mend it.
+        severity: how much it matters; None for that of the rule.
+    """
+
+    cells: Tensor
+    why: str
+    mend: str
+    severity: Severity | None = None
+
+
+def _rule(severity: Severity, title: str) -> Callable[[Callable[[MaskCase], Told | None]], Rule]:
+    """Make a rule of a function, the next in the order of suspicion, under the function's name."""
+
+    def register(find: Callable[[MaskCase], Told | None]) -> Rule:
+        def rule(case: MaskCase) -> Finding | None:
+            told = find(case)
+            if told is None or not told.cells.any():
+                return None
+            return Finding(find.__name__, title, told.severity or severity, told.cells, told.why, told.mend)
+
+        return _RULES.setdefault(find.__name__, rule)
+
+    return register
+
+
 # Faults: cells that are wrong whatever the mask was meant to be.
 
 
@@ -50,30 +87,24 @@ def _visible_future(case: MaskCase) -> Tensor:
     return case.allowed & case.tokens & case.future
 
 
-_FAULTS: dict[str, Callable[[MaskCase], Tensor]] = {
-    "no_key_left": _without_key,
-    "visible_padding": _visible_padding,
-    "visible_future": _visible_future,
-}
-
-_SAID = {
-    "no_key_left": say("no_key_left_said"),
-    "visible_padding": say("visible_padding_said"),
-    "visible_future": say("visible_future_said"),
+_FAULTS: Mapping[str, tuple[Callable[[MaskCase], Tensor], str]] = {
+    "no_key_left": (_without_key, say("no_key_left_said")),
+    "visible_padding": (_visible_padding, say("visible_padding_said")),
+    "visible_future": (_visible_future, say("visible_future_said")),
 }
 
 
 def _faults(case: MaskCase) -> frozenset[str]:
-    return frozenset(name for name, cells in _FAULTS.items() if cells(case).any())
+    return frozenset(name for name, (cells, _) in _FAULTS.items() if cells(case).any())
 
 
 def _faulty_cells(case: MaskCase) -> Tensor:
-    return torch.stack([cells(case) for cells in _FAULTS.values()]).any(0)
+    return torch.stack([cells(case) for cells, _ in _FAULTS.values()]).any(0)
 
 
 def _said(faults: frozenset[str]) -> str:
     """``padding can be seen and later keys can be seen``."""
-    return listed([text for name, text in _SAID.items() if name in faults])
+    return listed([said for name, (_, said) in _FAULTS.items() if name in faults])
 
 
 def _edge(last: int) -> str:
@@ -84,24 +115,20 @@ def _edge(last: int) -> str:
 # Rules that explain faults by how the mask was made, most specific first.
 
 
-def own_key_hidden(case: MaskCase) -> Finding | None:
+@_rule("error", say("own_key_hidden"))
+def own_key_hidden(case: MaskCase) -> Told | None:
     """Strictly causal, k < q: earlier keys without the query's own, so that a first query is left with none."""
     visible, keyless = case.allowed & case.tokens, _without_key(case).any(-1)
     strictly = bool(visible.any()) and not bool((visible & ~case.reaching(-1)).any())
     some = bool(keyless.any()) and 2 * int(keyless.sum()) <= int(case.real.sum())
     if not (case.is_square and strictly and some):
         return None
-    return Finding(
-        rule="own_key_hidden",
-        title=say("own_key_hidden"),
-        severity="error",
-        cells=case.own & case.tokens,
-        why=say("own_key_hidden_why", queries=named("query", keyless)),
-        mend=say("own_key_hidden_mend"),
-    )
+    why = say("own_key_hidden_why", queries=named("query", keyless))
+    return Told(case.own & case.tokens, why, say("own_key_hidden_mend"))
 
 
-def inverted(case: MaskCase) -> Finding | None:
+@_rule("error", say("inverted"))
+def inverted(case: MaskCase) -> Told | None:
     """Blocked cells given as allowed ones."""
     turned = case.with_allowed(~case.allowed)
     if case.is_square:
@@ -114,14 +141,8 @@ def inverted(case: MaskCase) -> Finding | None:
     mends = after < before or "visible_future" in before - after
     if not (mends and after <= {"visible_padding"}):
         return None
-    return Finding(
-        rule="inverted",
-        title=say("inverted"),
-        severity="error",
-        cells=_faulty_cells(case),
-        why=say("inverted_why", faults=_said(before - after)),
-        mend=say("inverted_mend"),
-    )
+    why = say("inverted_why", faults=_said(before - after))
+    return Told(_faulty_cells(case), why, say("inverted_mend"))
 
 
 def _hides_every_own_key(case: MaskCase) -> bool:
@@ -134,7 +155,8 @@ def _shows_only_what_must_be_blocked(case: MaskCase) -> bool:
     return not bool((case.allowed & case.real & ~case.must_block).any())
 
 
-def transposed(case: MaskCase) -> Finding | None:
+@_rule("error", say("transposed"))
+def transposed(case: MaskCase) -> Told | None:
     """Keys as rows and queries as columns."""
     if not (case.is_square and _leans_ahead(case)):
         return None
@@ -147,14 +169,8 @@ def transposed(case: MaskCase) -> Finding | None:
     )
     if not mends:
         return None
-    return Finding(
-        rule="transposed",
-        title=say("transposed"),
-        severity="error",
-        cells=case.allowed != flipped.allowed,
-        why=say("transposed_why", faults=_said(before - after)),
-        mend=say("transposed_mend"),
-    )
+    why = say("transposed_why", faults=_said(before - after))
+    return Told(case.allowed != flipped.allowed, why, say("transposed_mend"))
 
 
 def _leans_ahead(case: MaskCase) -> bool:
@@ -163,72 +179,50 @@ def _leans_ahead(case: MaskCase) -> bool:
     return bool(visible.triu(1).sum() > visible.tril(-1).sum())
 
 
-def padding_on_queries(case: MaskCase) -> Finding | None:
+@_rule("error", say("padding_on_queries"))
+def padding_on_queries(case: MaskCase) -> Told | None:
     """The rows of padding queries blocked in place of the columns of padding keys."""
     rows, visible = case.query_is_padding, _visible_padding(case)
     if not (rows.any() and visible.any()) or case.allowed[rows].any():
         return None
-    return Finding(
-        rule="padding_on_queries",
-        title=say("padding_on_queries"),
-        severity="error",
-        cells=visible | rows[:, None],
-        why=say(
-            "padding_on_queries_why",
-            queries=_padding_named("query", rows),
-            keys=_padding_named("key", visible.any(0)),
-        ),
-        mend=say("padding_on_queries_mend"),
-    )
+    queries, keys = _padding_named("query", rows), _padding_named("key", visible.any(0))
+    why = say("padding_on_queries_why", queries=queries, keys=keys)
+    return Told(visible | rows[:, None], why, say("padding_on_queries_mend"))
 
 
-def one_key_too_many(case: MaskCase) -> Finding | None:
+@_rule("error", say("one_key_too_many"))
+def one_key_too_many(case: MaskCase) -> Told | None:
     """Causal but for one diagonal: each query also sees the key after its own, and no later one."""
     edge, ahead = case.offset, case.tokens & case.future
     too_many = ahead & case.diagonal(edge + 1)
     seen = _visible_future(case)
     if not (int(too_many.sum()) > 1 and torch.equal(seen, too_many)):
         return None
-    return Finding(
-        rule="one_key_too_many",
-        title=say("one_key_too_many"),
-        severity="error",
-        cells=seen,
-        why=say("one_key_too_many_why"),
-        mend=say("one_key_too_many_mend", right=_edge(edge), wrong=_edge(edge + 1), edge=edge, next=edge + 1),
-    )
+    right, wrong = _edge(edge), _edge(edge + 1)
+    mend = say("one_key_too_many_mend", right=right, wrong=wrong, edge=edge, next=edge + 1)
+    return Told(seen, say("one_key_too_many_why"), mend)
 
 
-def aligned_top_left(case: MaskCase) -> Finding | None:
+@_rule("warning", say("aligned_top_left"))
+def aligned_top_left(case: MaskCase) -> Told | None:
     """Causal from the first key on, though there are more keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(last) & ~case.allowed
     if not (case.causal and last > 0 and hidden.any() and _is_causal(case, 0)):
         return None
-    return Finding(
-        rule="aligned_top_left",
-        title=say("aligned_top_left"),
-        severity="warning",
-        cells=hidden,
-        why=say("aligned_top_left_why", last=last),
-        mend=say("aligned_top_left_mend", edge=_edge(last), n_queries=case.n_queries, n_keys=case.n_keys),
-    )
+    mend = say("aligned_top_left_mend", edge=_edge(last), n_queries=case.n_queries, n_keys=case.n_keys)
+    return Told(hidden, say("aligned_top_left_why", last=last), mend)
 
 
-def aligned_bottom_right(case: MaskCase) -> Finding | None:
+@_rule("error", say("aligned_bottom_right"))
+def aligned_bottom_right(case: MaskCase) -> Told | None:
     """Causal up to the last key, though there are fewer keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(0) & ~case.allowed
     if not (case.causal and last < 0 and _without_key(case).any() and hidden.any() and _is_causal(case, last)):
         return None
-    return Finding(
-        rule="aligned_bottom_right",
-        title=say("aligned_bottom_right"),
-        severity="error",
-        cells=hidden,
-        why=say("aligned_bottom_right_why", queries=_rows_named(case)),
-        mend=say("aligned_bottom_right_mend"),
-    )
+    why = say("aligned_bottom_right_why", queries=_rows_named(case))
+    return Told(hidden, why, say("aligned_bottom_right_mend"))
 
 
 def _is_causal(case: MaskCase, last: int) -> bool:
@@ -239,118 +233,40 @@ def _is_causal(case: MaskCase, last: int) -> bool:
 # Rules that name the faults themselves.
 
 
-def blocks_everything(case: MaskCase) -> Finding | None:
+@_rule("error", say("blocks_everything"))
+def blocks_everything(case: MaskCase) -> Told | None:
     """No real query, of several, sees any key."""
     real = case.real
     if int(real.sum()) < 2 or bool((case.allowed & real).any()):
         return None
-    return Finding(
-        rule="blocks_everything",
-        title=say("blocks_everything"),
-        severity="error",
-        cells=_without_key(case),
-        why=say("blocks_everything_why", softmax=_softmax_without_key(case)),
-        mend=say("blocks_everything_mend"),
-    )
+    why = say("blocks_everything_why", softmax=_softmax_without_key(case))
+    return Told(_without_key(case), why, say("blocks_everything_mend"))
 
 
-def no_key_left(case: MaskCase) -> Finding | None:
+@_rule("error", say("no_key_left"))
+def no_key_left(case: MaskCase) -> Told | None:
     """A real query sees no key."""
     cells = _without_key(case)
-    if not cells.any():
-        return None
     may_see_one = bool(case.may_open[cells.any(-1)].any(-1).all())
     mend = say("all_blocked_mend") if not may_see_one else say("no_key_left_mend")
-    return Finding(
-        rule="no_key_left",
-        title=say("no_key_left"),
-        severity="error",
-        cells=cells,
-        why=say("no_key_left_why", queries=_rows_named(case), softmax=_softmax_without_key(case)),
-        mend=mend,
-    )
+    why = say("no_key_left_why", queries=_rows_named(case), softmax=_softmax_without_key(case))
+    return Told(cells, why, mend)
 
 
-def visible_padding(case: MaskCase) -> Finding | None:
+@_rule("error", say("visible_padding"))
+def visible_padding(case: MaskCase) -> Told | None:
     """A real query sees a padding key."""
     cells = _visible_padding(case)
-    if not cells.any():
-        return None
-    return Finding(
-        rule="visible_padding",
-        title=say("visible_padding"),
-        severity="error",
-        cells=cells,
-        why=say("visible_padding_why", keys=_padding_named("key", cells.any(0))),
-        mend=say("visible_padding_mend"),
-    )
+    why = say("visible_padding_why", keys=_padding_named("key", cells.any(0)))
+    return Told(cells, why, say("visible_padding_mend"))
 
 
-def visible_future(case: MaskCase) -> Finding | None:
+@_rule("error", say("visible_future"))
+def visible_future(case: MaskCase) -> Told | None:
     """A real query of a causal model sees a later token."""
     cells = _visible_future(case)
-    if not cells.any():
-        return None
-    return Finding(
-        rule="visible_future",
-        title=say("visible_future"),
-        severity="error",
-        cells=cells,
-        why=say("visible_future_why", queries=named("query", cells.any(-1))),
-        mend=say("visible_future_mend", edge=_edge(case.offset), offset=case.offset),
-    )
-
-
-def padding_query_without_key(case: MaskCase) -> Finding | None:
-    """A padding query sees no key, as the first ones of a left-padded causal batch do."""
-    rows = case.query_is_padding & ~case.allowed.any(-1)
-    if not rows.any():
-        return None
-    return Finding(
-        rule="padding_query_without_key",
-        title=say("padding_query_without_key"),
-        severity="note",
-        cells=rows[:, None].expand_as(case.allowed),
-        why=say(
-            "padding_query_without_key_why",
-            queries=_padding_named("query", rows),
-            softmax=_softmax_without_key(case),
-        ),
-        mend=say("padding_query_without_key_mend"),
-    )
-
-
-def dead_key(case: MaskCase) -> Finding | None:
-    """A real key that no real query sees, though one with other keys may."""
-    seen = (case.allowed & case.real).any(0)
-    could_see = case.tokens & ~case.future
-    has_keys = could_see & case.allowed.any(-1, keepdim=True)
-    dead = has_keys.any(0) & ~seen
-    if not dead.any():
-        return None
-    return Finding(
-        rule="dead_key",
-        title=say("dead_key"),
-        severity="note",
-        cells=could_see & dead,
-        why=say("dead_key_why", keys=named("key", dead)),
-        mend=say("dead_key_mend"),
-    )
-
-
-def blocks_nothing(case: MaskCase) -> Finding | None:
-    """Everything is allowed, although there are padding or later keys to block."""
-    expected = case.must_block
-    if not (case.allowed.all() and expected.any()):
-        return None
-    return Finding(
-        rule="blocks_nothing",
-        title=say("blocks_nothing"),
-        severity="note",
-        cells=expected,
-        why=say("blocks_nothing_why"),
-        mend=say("blocks_nothing_mend"),
-    )
+    why = say("visible_future_why", queries=named("query", cells.any(-1)))
+    return Told(cells, why, say("visible_future_mend", edge=_edge(case.offset), offset=case.offset))
 
 
 def _rows_named(case: MaskCase) -> str:
@@ -372,37 +288,28 @@ def _softmax_without_key(case: MaskCase) -> str:
 # Rules about the number that stands for a blocked cell.
 
 
-def fill_overflows(case: MaskCase) -> Finding | None:
+@_rule("error", say("fill_overflows"))
+def fill_overflows(case: MaskCase) -> Told | None:
     """The fill is a number that the type of the scores cannot hold, such as -1e9 in float16."""
     blocked = ~case.allowed
     if not blocked.any() or case.fill in (None, -math.inf) or float(stored_fill(case)) > -math.inf:
         return None
     name, lowest = _type_name(case), torch.finfo(case.number_type).min
-    has_empty_row = bool(blocked.all(-1).any())
-    return Finding(
-        rule="fill_overflows",
-        title=say("fill_overflows"),
-        severity="error" if has_empty_row else "warning",
-        cells=blocked,
-        why=say("fill_overflows_why", fill=case.fill, name=name, lowest=lowest),
-        mend=say("fill_overflows_mend", lowest=lowest, name=name),
-    )
+    why = say("fill_overflows_why", fill=case.fill, name=name, lowest=lowest)
+    mend = say("fill_overflows_mend", lowest=lowest, name=name)
+    return Told(blocked, why, mend, "error" if blocked.all(-1).any() else "warning")
 
 
-def fill_leaks(case: MaskCase) -> Finding | None:
+@_rule("error", say("fill_leaks"))
+def fill_leaks(case: MaskCase) -> Told | None:
     """The fill is not low enough for the softmax to give a blocked key exactly zero."""
     blocked, weight = ~case.allowed, _blocked_weight(case)
     if not blocked.any() or weight == 0.0:
         return None
     name, limits = _type_name(case), torch.finfo(case.number_type)
-    return Finding(
-        rule="fill_leaks",
-        title=say("fill_leaks"),
-        severity="error" if weight >= limits.eps else "warning",
-        cells=blocked,
-        why=say("fill_leaks_why", fill=case.fill, weight=weight, name=name, largest_score=case.largest_score),
-        mend=say("fill_leaks_mend", lowest=limits.min, name=name),
-    )
+    why = say("fill_leaks_why", fill=case.fill, weight=weight, name=name, largest_score=case.largest_score)
+    mend = say("fill_leaks_mend", lowest=limits.min, name=name)
+    return Told(blocked, why, mend, "error" if weight >= limits.eps else "warning")
 
 
 def stored_fill(case: MaskCase) -> Tensor:
@@ -427,26 +334,37 @@ def _type_name(case: MaskCase) -> str:
     return str(case.number_type).removeprefix("torch.")
 
 
-Rule = Callable[[MaskCase], Finding | None]
+# Rules about what may well be meant.
 
-RULES: Mapping[str, Rule] = {
-    "own_key_hidden": own_key_hidden,
-    "inverted": inverted,
-    "transposed": transposed,
-    "padding_on_queries": padding_on_queries,
-    "one_key_too_many": one_key_too_many,
-    "aligned_top_left": aligned_top_left,
-    "aligned_bottom_right": aligned_bottom_right,
-    "blocks_everything": blocks_everything,
-    "no_key_left": no_key_left,
-    "visible_padding": visible_padding,
-    "visible_future": visible_future,
-    "fill_overflows": fill_overflows,
-    "fill_leaks": fill_leaks,
-    "padding_query_without_key": padding_query_without_key,
-    "dead_key": dead_key,
-    "blocks_nothing": blocks_nothing,
-}
+
+@_rule("note", say("padding_query_without_key"))
+def padding_query_without_key(case: MaskCase) -> Told | None:
+    """A padding query sees no key, as the first ones of a left-padded causal batch do."""
+    rows = case.query_is_padding & ~case.allowed.any(-1)
+    queries = _padding_named("query", rows)
+    why = say("padding_query_without_key_why", queries=queries, softmax=_softmax_without_key(case))
+    return Told(rows[:, None].expand_as(case.allowed), why, say("padding_query_without_key_mend"))
+
+
+@_rule("note", say("dead_key"))
+def dead_key(case: MaskCase) -> Told | None:
+    """A real key that no real query sees, though one with other keys may."""
+    seen = (case.allowed & case.real).any(0)
+    could_see = case.tokens & ~case.future
+    has_keys = could_see & case.allowed.any(-1, keepdim=True)
+    dead = has_keys.any(0) & ~seen
+    why = say("dead_key_why", keys=named("key", dead))
+    return Told(could_see & dead, why, say("dead_key_mend"))
+
+
+@_rule("note", say("blocks_nothing"))
+def blocks_nothing(case: MaskCase) -> Told | None:
+    """Everything is allowed, although there are padding or later keys to block."""
+    expected = case.must_block & case.allowed.all()
+    return Told(expected, say("blocks_nothing_why"), say("blocks_nothing_mend"))
+
+
+RULES: Mapping[str, Rule] = _RULES
 """Every rule by name. A rule stands alone; ``lint`` asks them in this order."""
 
 _ABOUT_CELLS = frozenset(RULES) - {"fill_overflows", "fill_leaks"}

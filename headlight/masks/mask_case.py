@@ -53,15 +53,12 @@ class MaskCase:
     largest_score: float = 100.0
 
     def __post_init__(self) -> None:
-        if self.allowed.dim() != 2 or self.allowed.numel() == 0:
-            raise ValueError(f"allowed has shape {tuple(self.allowed.shape)}: it must be (Tq, Tk), both at least 1")
-        flags = (("query_is_padding", self.query_is_padding), ("key_is_padding", self.key_is_padding))
-        for (name, flag), size in zip(flags, self.allowed.shape, strict=True):
-            if flag.shape != (size,):
-                raise ValueError(f"{name} has shape {tuple(flag.shape)}: it must be ({size},) to fit the mask")
-        for name, tensor in (("allowed", self.allowed), *flags):
-            if tensor.dtype is not torch.bool:
-                raise ValueError(f"{name} must be boolean, not {tensor.dtype}")
+        shape = tuple(self.allowed.shape)
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"allowed has shape {shape}: it must be (Tq, Tk), both at least 1")
+        check_flags("allowed", self.allowed, shape)
+        check_flags("query_is_padding", self.query_is_padding, shape[:1])
+        check_flags("key_is_padding", self.key_is_padding, shape[1:])
         if self.fill is not None and not self.fill < math.inf:
             raise ValueError(f"fill ({self.fill}) must be a number below infinity, such as -inf or -1e4")
         if self.number_type not in NUMBER_TYPES:
@@ -158,6 +155,17 @@ class Finding:
     why: str
     mend: str
     mended: Tensor | None = None
+
+
+def check_flags(name: str, flags: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuse flags of another shape or type.
+
+    Raises:
+        ValueError: they are.
+    """
+    if flags.shape != shape or flags.dtype is not torch.bool:
+        found = f"{tuple(flags.shape)} of {flags.dtype}"
+        raise ValueError(f"{name} is {found}: it must be {shape} of torch.bool to fit the mask")
 
 
 def named(role: Role, marked: Tensor) -> str:

@@ -46,12 +46,16 @@ class Passed:
     axes: Axes = ()
 
 
+def refused(reason: str) -> Passed:
+    """An array that the place does not take."""
+    return Passed(None, (Remark("error", reason),))
+
+
 def of_sequences(found: Passed) -> Passed:
     """One row for each sequence: (B, 1, Tk)."""
     if found.allowed is None or found.allowed.dim() > 2:
         shape = () if found.allowed is None else tuple(found.allowed.shape)
-        text = say("one_row", shape=shape)
-        return Passed(None, (Remark("error", text),))
+        return refused(say("one_row", shape=shape))
     rows = found.allowed.reshape(-1, 1, found.allowed.shape[-1])
     return replace(found, allowed=rows, axes=("sequence",))
 
@@ -69,14 +73,12 @@ def of_queries(found: Passed, rows: Tensor, leading: tuple[Axes, ...], n_heads: 
     axes = next((axes for axes in leading if len(axes) == n_leading), None)
     if axes is None:
         known = " or ".join(_shape_of(axes) for axes in leading)
-        text = say("refuses", known=known, dims=rows.dim(), shape=tuple(rows.shape))
-        return Passed(None, (Remark("error", text),))
+        return refused(say("refuses", known=known, dims=rows.dim(), shape=tuple(rows.shape)))
     if BOTH not in axes:
         return replace(found, axes=axes)
     count = len(rows)
     if count % n_heads:
-        text = say("no_multiple", count=count, n_heads=n_heads)
-        return Passed(None, (Remark("error", text),))
+        return refused(say("no_multiple", count=count, n_heads=n_heads))
     split = rows.reshape(count // n_heads, n_heads, *rows.shape[1:])
     return replace(found, allowed=split, axes=("sequence", "head"))
 

@@ -11,10 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from headlight.masks.destinations import passed_to
-from headlight.masks.language import MaskContext, parse
-from headlight.masks.translations import TRANSLATIONS, MaskToTranslate
-from visualizer.views.lab.mask_files import pasted, uploaded
+from visualizer.views.lab.mask_files import uploaded
 
 CAUSAL = torch.ones(5, 5).tril().bool()
 ADDED = torch.zeros(5, 5, dtype=torch.bfloat16).masked_fill(~CAUSAL, torch.finfo(torch.bfloat16).min)
@@ -47,7 +44,7 @@ def changed(data: bytes, part: str, *, old: bytes = b"", new: bytes = b"", whole
     return file.getvalue()
 
 
-@pytest.mark.parametrize(("name", "write"), [("mask.pt", pt), ("mask.safetensors", save)])
+@pytest.mark.parametrize(("name", "write"), [("mask.pt", pt), ("mask.pth", pt), ("mask.safetensors", save)])
 def test_tensors_come_back_by_name_and_type(name, write):
     read = uploaded(name, write(TENSORS))
     assert read.keys() == TENSORS.keys()
@@ -91,20 +88,37 @@ WRONG = {
     "a storage that says more": (
         "mask.pt",
         changed(pt(CAUSAL), "data.pkl", old=b"cpuq\x04K\x19", new=b"cpuq\x04K\xff"),
-        "the .pt file is damaged",
+        "a damaged one: 'record size",
     ),
     "a tensor that says more": (
         "mask.pt",
         changed(pt(CAUSAL), "data.pkl", old=b"K\x05K\x05\x86", new=b"K\x05K\xff\x86"),
-        "damaged, or holds more",
+        "a damaged one: 'Trying to resize",
     ),
+    "a pickle that makes bytes": (
+        "mask.pt",
+        changed(pt(CAUSAL), "data.pkl", whole=b"\x80\x02c__builtin__\nbytearray\nM\xff\xff\x85R."),
+        "holds more than tensors: it names",
+    ),
+    "a long pickle": (
+        "mask.pt",
+        changed(pt(CAUSAL), "data.pkl", whole=b"\x80\x02" + b"]0" * 2**16 + b"]."),
+        "holds more than tensors",
+    ),
+    "a pickle of many storages": (
+        "mask.pt",
+        changed(pt(CAUSAL), "data.pkl", old=b"Q", new=b"Q" * 99),
+        "holds more than tensors",
+    ),
+    "a damaged pickle": ("mask.pt", changed(pt(CAUSAL), "data.pkl", whole=b"\xff"), "or a damaged one"),
+    "a damaged part": ("mask.npz", npz(mask=CAUSAL.numpy()).replace(b"PK\x05", b"PK\x09"), "or a damaged one"),
     "no pickle": ("mask.pt", npz(mask=CAUSAL.numpy()), "this is no .pt file of torch.save"),
     "no tensor": ("mask.pt", pt({"n": 3}), "there is no array in the file"),
     "a strange type": ("mask.pt", pt(torch.zeros(2, 2, dtype=torch.complex64)), "more than tensors|complex64"),
     "too large": ("mask.npz", npz(mask=np.zeros((2049, 2))), "'mask': the array has more than 2,048 rows"),
     "a bomb": ("mask.npz", npz(mask=np.frombuffer(ZEROS, dtype=np.uint8)), "unpacks to more than 32 MiB"),
     "many parts": ("mask.npz", npz(**{f"a{i}": np.zeros(1) for i in range(65)}), "holds 65 parts"),
-    "objects": ("mask.npz", npz(mask=np.array([[Trap()]], dtype=object)), "Python objects"),
+    "objects": ("mask.npz", npz(mask=np.array([[Trap()]], dtype=object)), "Object arrays cannot be loaded"),
     "nothing": ("mask.npz", npz(), "there is no array in the file"),
     "no safetensors": ("mask.safetensors", b"\xff" * 99, "this is no .safetensors file"),
     "a cut safetensors": ("mask.safetensors", save({"mask": CAUSAL})[:-1], "this is no .safetensors file"),
@@ -127,82 +141,3 @@ def test_a_view_of_one_number_takes_no_memory():
     torch.save(huge, file)
     with pytest.raises(ValueError, match="more than 2,048 rows"):
         uploaded("mask.pt", file.getvalue())
-
-
-@pytest.mark.parametrize(
-    ("text", "dtype"),
-    [
-        (repr(ADDED), torch.bfloat16),
-        (repr(CAUSAL.to(torch.uint8)), torch.uint8),
-        ("Array([[ True, False],\n       [ True,  True]], dtype=bool)", torch.bool),
-        ("jnp.array([[0., -1e4], [0., 0.]], dtype=jnp.float16)", torch.float16),
-        ("np.array([[1, 0], [1, 1]], dtype=bool)", torch.bool),
-        ("[[1, 0], [1, 1]]", torch.int64),
-    ],
-)
-def test_a_printed_type_counts(text, dtype):
-    assert pasted(text).dtype is dtype
-
-
-PLACES = {
-    "multihead_attention": "mha_attn_mask",
-    "multihead_attention_float": "mha_attn_mask",
-    "multihead_attention_padding": "mha_attn_mask",
-    "transformer_encoder": "transformer",
-    "transformer_decoder": "transformer",
-    "scaled_dot_product_attention": "sdpa",
-    "flex_attention": "flex",
-    "hugging_face_4d": "hugging_face_4d",
-    "numpy": "added",
-}
-FACTS = MaskContext((0, 1, 2, 0, 1), (0, 1, 2, 0, 1), *((False,) * 4 + (True,),) * 2, *((0, 0, 1, 1, 1),) * 2)
-
-
-@pytest.mark.parametrize("library", PLACES)
-@pytest.mark.parametrize(
-    "source",
-    [
-        "k <= q",
-        "segment(q) == segment(k) and not is_pad(k) and k <= q",
-        "same_token or token(k) == 2",
-    ],
-)
-def test_what_the_lab_prints_comes_back(library, source):
-    expression = parse(source)
-    allowed = expression.evaluate(FACTS)
-    is_padding = torch.tensor(FACTS.key_is_padding)
-    for planes in (allowed[None], torch.stack([allowed, allowed.T])):
-        for condition in (expression.torch_code(), None):
-            given = MaskToTranslate(planes, is_padding, is_padding, 2, condition, FACTS)
-            written = TRANSLATIONS[library].write(given)
-            found = passed_to(pasted(written), PLACES[library], n_heads=2).allowed
-            assert torch.equal(found.reshape(-1, 5, 5).expand_as(planes), planes)
-
-
-def test_a_padding_mask_that_the_lab_prints_comes_back():
-    allowed, is_padding = parse("not is_pad(k)").evaluate(FACTS), torch.tensor(FACTS.key_is_padding)
-    given = MaskToTranslate(allowed[None], is_padding, is_padding, 2)
-    for library, place in (
-        ("multihead_attention_padding", "mha_key_padding"),
-        ("hugging_face_2d", "hugging_face_2d"),
-    ):
-        assert torch.equal(passed_to(pasted(TRANSLATIONS[library].write(given)), place).allowed[0, 0], ~is_padding)
-
-
-def test_a_picture_of_cells_is_read():
-    assert torch.equal(pasted("1....\n11...\n111..\n1111.\n11111"), CAUSAL)
-    assert pasted("1.\n1.\n0.").tolist() == [1.0, 1.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("allowed = k <= q", "does not say how many queries and keys"),
-        ("T = 4\nallowed = __import__('os')", "the condition of the code cannot be read"),
-        ("T = 9999\nallowed = k <= q", "more than 2,048 rows"),
-        ("T = 3\nkey_is_padding = torch.tensor([1])\nallowed = ~key_is_padding[k]", "as much of each token"),
-    ],
-)
-def test_code_that_cannot_be_read_says_why(text, message):
-    with pytest.raises(ValueError, match=message):
-        pasted(text)

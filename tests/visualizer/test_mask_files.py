@@ -8,15 +8,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
-from torch.testing import assert_close
 
-from visualizer.views.lab.mask_files import uploaded
-from visualizer.views.lab.mask_files.entries import MAX_ENTRIES, MAX_SIDE
-from visualizer.views.lab.mask_files.reading import MAX_BYTES, MAX_TEXT_BYTES, read_pasted, read_upload
+from visualizer.views.lab.mask_files import MAX_BYTES, pasted, uploaded
+from visualizer.views.lab.mask_files.bounds import MAX_ENTRIES, MAX_SIDE
+from visualizer.views.lab.mask_files.reading import MAX_TEXT_BYTES
 
 CAUSAL = np.tri(5, dtype=np.bool_)
 ADDED = np.where(CAUSAL, 0.0, -np.inf)
@@ -36,6 +34,16 @@ masks = st.one_of(
         np.float64, shapes, elements=st.sampled_from([0.0, 1.0, -np.inf, -1e9, 0.5, -3.4028234663852886e38])
     ),
 )
+
+
+def read_upload(name: str, data: bytes) -> np.ndarray:
+    """The one array of a file."""
+    [array] = uploaded(name, data).values()
+    return array.numpy()
+
+
+def read_pasted(text: str) -> np.ndarray:
+    return pasted(text).numpy()
 
 
 def saved(array: np.ndarray, version: tuple[int, int] | None = None, *, allow_pickle: bool = False) -> bytes:
@@ -83,7 +91,7 @@ def test_npy_of_every_shape_comes_back(axes):
 
 def test_what_was_read_can_be_made_a_tensor_without_a_warning():
     for data in (saved(CAUSAL), saved(ADDED.astype(">f4"))):
-        tensor = torch.from_numpy(read_upload("mask.npy", data))
+        [tensor] = uploaded("mask.npy", data).values()
         tensor[0, 0] = 1
 
 
@@ -121,7 +129,7 @@ def spring() -> None:
 
 def test_nothing_is_unpickled():
     data = saved(np.array([[Trap()]], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"entries of type '\|O' \(Python objects\)"):
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
         read_upload("mask.npy", data)
     assert not SPRUNG
     np.load(io.BytesIO(data), allow_pickle=True)
@@ -137,19 +145,18 @@ HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
         (b"", "no .npy file"),
         (b"\x93NUMPY\x01", "no .npy file"),
         (b"1,0\n1,1\n", "no .npy file"),
-        (b"\x93NUMPY\x09\x00" + bytes(64), "version 9, and 1 to 3 are known"),
-        (saved(CAUSAL)[:40], "header .* cannot be read: .EOF"),
-        (saved(CAUSAL)[:-1], "promises 25 bytes of entries and the file has 24"),
-        (saved(CAUSAL) + b"\0", "promises 25 bytes of entries and the file has 26"),
-        (saved(np.zeros((2, 2), dtype=[("a", "f4"), ("b", "i4")])), "records of several fields"),
+        (b"\x93NUMPY\x09\x00" + bytes(64), "or a damaged one: .we only support format version"),
+        (saved(CAUSAL)[:40], "or a damaged one: .EOF"),
+        (saved(CAUSAL)[:-1], "or a damaged one: .EOF"),
+        (saved(np.zeros((2, 2), dtype=[("a", "f4"), ("b", "i4")])), "of '.V8': a mask has"),
         (
             saved(np.zeros((2, 2), dtype=[(f"field{i}", "f4") for i in range(99)])),
-            "cannot be read: .Header info length",
+            "one: .Header info length",
         ),
-        (saved(CAUSAL.astype(np.complex64)), "type '<c8': a mask has"),
-        (saved(CAUSAL.astype(str)), "type '<U5': a mask has"),
-        (saved(np.zeros((2, 2), dtype="M8[s]")), r"type '<M8\[s\]'"),
-        (saved(np.zeros((2, 2), dtype="S1048576")[:0]), "type '.S1048576'"),
+        (saved(CAUSAL.astype(np.complex64)), "of '<c8': a mask has"),
+        (saved(CAUSAL.astype(str)), "of '<U5': a mask has"),
+        (saved(np.zeros((2, 2), dtype="M8[s]")), r"of '<M8\[s\]'"),
+        (saved(np.zeros((2, 2), dtype="S1048576")[:0]), "of '.S1048576'"),
         (saved(np.zeros((2049, 1), dtype=np.bool_)), "more than 2,048 rows"),
         (saved(np.zeros((2, 2049), dtype=np.bool_)), "more than 2,048 columns"),
         (saved(np.zeros(2049, dtype=np.bool_)), "more than 2,048 columns"),
@@ -157,20 +164,19 @@ HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
         (saved(np.zeros((5, 1024, 1024), dtype=np.bool_)), "more than 4,194,304 entries, which is the most"),
         (saved(np.zeros((0, 3))), r"empty: its shape is \(0, 3\)"),
         (saved(np.float64(1)), "a single number"),
-        (with_header(HEADER.replace("2, 2", "9" * 900)), "cannot be read: .shape is not valid"),
-        (with_header(HEADER.replace("2, 2", "99999999999, 99999999999")), "more than 2,048 rows"),
-        (with_header(HEADER.replace("2, 2", "-2, 2")), "a shape that no array has"),
-        (with_header(HEADER.replace("2, 2", "2,, 2")), "cannot be read: .Cannot parse header"),
-        (with_header(HEADER.replace("2, 2", "2 2")), "cannot be read: .Cannot parse header"),
-        (
-            with_header(HEADER.replace("fortran_order", "order"), bytes(32)),
-            "cannot be read: .Header does not contain",
-        ),
-        (with_header(HEADER.replace("descr", "dtype")), "cannot be read: .Header does not contain"),
-        (with_header(HEADER.replace("<f8", "<f8,<f8")), "records of several fields"),
-        (with_header(HEADER.replace("<f8", "(9999,9999)f8")), "type"),
-        (with_header("", version=2), "cannot be read"),
-        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "cannot be read: .EOF"),
+        (with_header(HEADER.replace("2, 2", "9" * 900)), "or a damaged one: .shape is not valid"),
+        (with_header(HEADER.replace("2, 2", "99999999999, 99999999999")), "or a damaged one"),
+        (with_header(HEADER.replace("2, 2", "2**31, 2**31")), "or a damaged one"),
+        (with_header(HEADER.replace("2, 2", "1000000000, 100")), "or a damaged one"),
+        (with_header(HEADER.replace("2, 2", "-2, 2")), "or a damaged one"),
+        (with_header(HEADER.replace("2, 2", "2,, 2")), "or a damaged one: .Cannot parse header"),
+        (with_header(HEADER.replace("2, 2", "2 2")), "or a damaged one: .Cannot parse header"),
+        (with_header(HEADER.replace("fortran_order", "order"), bytes(32)), "damaged one: .Header does not contain"),
+        (with_header(HEADER.replace("descr", "dtype")), "damaged one: .Header does not contain"),
+        (with_header(HEADER.replace("<f8", "<f8,<f8"), bytes(64)), "of '.V16'"),
+        (with_header(HEADER.replace("<f8", "(9999,9999)f8")), "or a damaged one"),
+        (with_header("", version=2), "or a damaged one"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "or a damaged one: .EOF"),
         (bytes(MAX_BYTES + 1), "16.0 MiB, and 16 MiB is the most"),
     ],
 )
@@ -220,61 +226,31 @@ def test_texts_in_usual_encodings_are_read(encoding):
     assert_same(read_upload("mask.csv", "0,−1\n0,0".encode(encoding)), np.array([[0, -1], [0, 0]]))
 
 
-def printed_by_numpy(mask: np.ndarray) -> list[str]:
-    return [str(mask), repr(mask), f"np.{mask!r}", f"mask = {mask!r}"]
-
-
-def printed_by_torch(mask: np.ndarray) -> list[str]:
-    tensor = torch.from_numpy(mask)
-    return [str(tensor), repr(tensor), f"torch.{tensor}", f"mask = torch.{tensor};"]
-
-
-def written_in_python(mask: np.ndarray) -> list[str]:
-    rows = mask.tolist()
-    return [
-        str(rows),
-        str(tuple(map(tuple, rows))),
-        f"mask = {rows}",
-        f"np.array({rows}, order='C')",
-    ]
-
-
 @every_mask
-@pytest.mark.parametrize("write", [printed_by_numpy, printed_by_torch, written_in_python])
-def test_what_is_printed_comes_back(write, mask):
-    for text in write(mask):
+def test_nested_lists_of_python_and_json_come_back(mask):
+    for text in (str(mask.tolist()), json.dumps(mask.tolist())):
         assert_same(read_pasted(text), mask)
-        assert_same(read_upload("mask.txt", text.encode()), mask)
+        assert_same(read_upload("mask.json", text.encode()), mask)
 
 
 @given(masks)
-def test_what_is_printed_in_json_python_and_numpy_comes_back(mask):
-    with np.printoptions(threshold=10**6, precision=20):
-        for text in (json.dumps(mask.tolist()), str(mask.tolist()), repr(mask), str(mask)):
-            assert_same(read_pasted(text), mask)
-
-
-def test_what_torch_adds_to_a_tensor_is_no_trouble():
-    causal = torch.tensor(CAUSAL)
-    with_gradient = causal.float().requires_grad_()
-    for tensor in (with_gradient, with_gradient * 1, causal.to(torch.bfloat16), causal.to(torch.uint8)):
-        read = torch.from_numpy(read_pasted(repr(tensor)))
-        assert_close(read.double(), causal.double())
-    added = torch.zeros(3, 3).masked_fill(~torch.ones(3, 3, dtype=torch.bool).tril(), -1e9)
-    assert_same(read_pasted(repr(added)), added.double().numpy())
+def test_nested_lists_of_any_mask_come_back(mask):
+    for text in (str(mask.tolist()), json.dumps(mask.tolist())):
+        assert_same(read_pasted(text), mask)
 
 
 def test_a_single_list_is_one_row():
     assert_same(read_pasted("[1, 1, 0]"), np.array([1, 1, 0]))
-    assert_same(read_pasted("tensor([ True, False])"), np.array([True, False]))
 
 
 @pytest.mark.parametrize("axes", [(1, 1, 5, 5), (2, 1, 1, 5), (4, 5, 5), (2, 3, 5, 5)])
-def test_what_is_printed_of_several_axes_comes_back(axes):
+def test_nested_lists_of_several_axes_come_back(axes):
     array = np.resize(CAUSAL, axes)
-    for text in (str(array), repr(array), repr(torch.from_numpy(array)), str(array.tolist())):
-        assert_same(read_pasted(text), array)
-    assert_same(read_pasted(str([[array.tolist()]])), array) if array.ndim == 4 else None
+    assert_same(read_pasted(str(array.tolist())), array)
+
+
+def test_an_integer_beyond_64_bits_is_a_float():
+    assert_same(read_pasted(f"[[{2**70}, 0]]"), np.array([[2.0**70, 0.0]]))
 
 
 @pytest.mark.parametrize(
@@ -287,12 +263,17 @@ def test_what_is_printed_of_several_axes_comes_back(axes):
         ("1,0\n1,x", "row 2, column 2 has 'x', which is no number"),
         ("1,0\n1,,", "row 2, column 2 is empty"),
         ("1,0\n1,null", "row 2, column 2 has 'null'"),
-        ("[[1, 0], [1, None]]", "row 2, column 2 has 'None'"),
-        ("[[1, 0], [1, 1+0j]]", r"row 2, column 2 has '1\+0j'"),
-        ("[[1, 0], [1, 0x10]]", "row 2, column 2 has '0x10'"),
-        ("[[1, 0], [1, 1_0]]", "row 2, column 2 has '1_0'"),
-        ("[[1, 0], [1, ١]]", "row 2, column 2 has '١'"),
-        ("[[1, 0], [1, __import__('os')]]", "row 2, column 2 has '__import__'"),
+        ("[[1, 0], [1, null]]", "row 2, column 2 has 'None'"),
+        ("[[1, 0], [1, 'x']]", "cannot be read at .'x'"),
+        ('[[1, 0], [1, "x"]]', "row 2, column 2 has 'x'"),
+        ("[[1, 0], [1, None]]", "cannot be read at 'None"),
+        ("[[1, 0], [1, 1+0j]]", r"cannot be read at '\+0j"),
+        ("[[1, 0], [1, 0x10]]", "cannot be read at 'x10"),
+        ("[[1, 0], [1, 1_0]]", "cannot be read at '_0"),
+        ("[[1, 0], [1, ١]]", "cannot be read at '١"),
+        ("[[1, 0], [1, __import__('os')]]", "cannot be read at .__import__"),
+        ("1,0\n1,1_0", "row 2, column 2 has '1_0'"),
+        ("1,0\n1,١", "row 2, column 2 has '١'"),
         ("query,key\n1,0\n1,1", "row 1, 'query,key', has no numbers: if it is a header, remove it"),
         ("True,1\nTrue,False", "row 1, column 2 is 1 and row 1, column 1 is True"),
         ("[[0, 1], [False, 1]]", "row 2, column 1 is False and row 1, column 1 is 0"),
@@ -300,35 +281,32 @@ def test_what_is_printed_of_several_axes_comes_back(axes):
         ("[[], []]", "empty"),
         ("[[1], []]", "row 2 has 0 values and row 1 has 1"),
         ("[[1, 0], [1, 1]", r"a '\[' is never closed"),
-        ("[[1, 0], [1, 1)]", r"row 2 has a '\)' that closes nothing"),
-        ("[[1, 0]]]", r"after the array comes '\]'"),
-        ("[[1, 0]] + [[1]]", r"after the array comes '\+'"),
-        ("[[1, 0], 1]", "row 2 has the value '1' beside lists"),
-        ("[1, [1, 0]]", "row 1 has a list beside a value"),
-        ("[[1, 0], [[1, 1]]]", "row 2 is nested in 3 brackets and row 1 in 2"),
-        ("[[1,, 0]]", "row 1 has a comma without a value before it"),
-        ("[, 1]", "row 1 has a comma without a value before it"),
-        ("[[[1, 0], [1, 1]], [[1, 0]]]", "before row 4 a list of 1 ends, and the first of its kind has 2"),
+        ("[[1, 0], [1, 1)]", r"cannot be read at '\)"),
+        ("[[1, 0]]]", r"cannot be read at '\]'"),
+        ("[[1, 0]] + [[1]]", r"cannot be read at '\+"),
+        ("[[1, 0], 1]", "the value '1' stands beside lists"),
+        ("[1, [1, 0]]", "the value '1' stands beside lists"),
+        ("[[1, 0], [[1, 1]]]", "row 2 has 1 values and row 1 has 2"),
+        ("[[1, 0], [[1], 1]]", "the value '1' stands beside lists"),
+        ("[[1,, 0]]", "cannot be read at ', 0"),
+        ("[, 1]", "cannot be read at ', 1"),
+        ("[[[1, 0], [1, 1]], [[1, 0]]]", "row 2 has 1 values and row 1 has 2"),
         ("[[[[[1]], [[1]]]], [[[[1]], [[1]]]]]", "5 axes, and a mask has at most 4"),
-        ("[[1 0 ... 0]\n ...\n [1 1 ... 1]]", "printed with ... in place of entries"),
-        (repr(np.zeros((2000, 2000))), "printed with ... in place of entries"),
-        ("tensor([[1, 0]])[0]", "comes no array in brackets that ends with the text"),
-        ("tensor(1)", "comes no array in brackets"),
-        ("array([[1, 0]]) + array([[1, 0]])", "comes no array in brackets|closes nothing|after the array"),
-        ("tensor([[1, 0]], device=open('x'))", "comes no array in brackets that ends with the text"),
-        ('{"mask": [[1]]}', "an object in braces"),
-        ("[" * 100_000, "nested deeper than 6 brackets"),
-        ("[" * 500_000 + "]" * 500_000, "nested deeper than 6 brackets"),
-        ("(" * 100_000, "nested deeper than 6 brackets"),
+        ("[[1 0]\n [1 1]]", "write them as mask.tolist"),
+        ("tensor([[1, 0]])", "give the nested lists alone"),
+        ("mask = [[1, 0]]", "give the nested lists alone"),
+        ('{"mask": [[1]]}', "give the nested lists alone"),
+        ("{}", "give the nested lists alone"),
+        ("[" * 100_000, "nested too deep"),
+        ("[" * 500_000 + "]" * 500_000, "nested too deep"),
+        ("(" * 100_000, "has no numbers"),
         ("-" * 100_000, "has no numbers"),
-        ("[" + "-" * 100_000, "row 1, column 1 has '-{40}…'"),
-        ("[" + "9" * 100_000 + "]", "row 1, column 1 has '9{40}…'"),
+        ("[" + "-" * 100_000, "cannot be read at '-{40}…'"),
         ("1 " * 2049, "more than 2,048 columns"),
         ("1\n" * 2049, "more than 2,048 rows"),
-        ("[" + "1," * 2049 + "]", "more than 2,048 columns"),
-        ("[" + "[1]," * 2049 + "]", "more than 2,048 rows"),
-        ("[" + "[]" * 2049 + "]", "more than 2,048 rows"),
-        ("[[" + "," * 500_000, "a comma without a value"),
+        ("[" + "1," * 2048 + "1]", "more than 2,048 columns"),
+        ("[" + "[1]," * 2048 + "[1]]", "more than 2,048 rows"),
+        ("[[" + "," * 500_000, "cannot be read at ',{40}…'"),
         ("," * 500, "row 1, column 1 is empty"),
         ("," * 500_000, "more than 2,048 columns"),
         ("1," + "," * 500_000, "more than 2,048 columns"),
@@ -345,7 +323,7 @@ def test_a_wrong_text_is_refused_with_the_place(text, message):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("mask.bin", b"1", "ends in '.bin': it must end in one of .npy, .npz, .safetensors, .pt, .csv"),
+        ("mask.bin", b"1", "ends in '.bin': it must end in one of .npy, .npz, .safetensors, .pt, .pth, .csv"),
         ("mask", b"1", "ends in ''"),
         ("npy", b"1", "ends in ''"),
         ("mask.npz", saved(CAUSAL), "this is no .npz file, or a damaged one"),
@@ -354,7 +332,7 @@ def test_a_wrong_text_is_refused_with_the_place(text, message):
         ("mask.csv", b"\xff\xfe1", "not text in UTF-8"),
         ("mask.csv", b"", "nothing in it"),
         ("mask.csv", saved(CAUSAL), "not text in UTF-8"),
-        ("mask.json", b'{"mask": [[1]]}', "an object in braces"),
+        ("mask.json", b'{"mask": [[1]]}', "give the nested lists alone"),
         ("mask.json", b"null", "row 1, 'null', has no numbers"),
         ("mask.csv", b" " * (MAX_BYTES + 1), "16 MiB is the most"),
     ],
@@ -379,29 +357,7 @@ def assert_it_is_an_array_or_refused(read, *given_to_it) -> None:
     assert len(refusal) < 250
 
 
-pieces = st.sampled_from(
-    [
-        "[",
-        "]",
-        "(",
-        ")",
-        ",",
-        " ",
-        "\n",
-        "0",
-        "1",
-        "-",
-        ".",
-        "e",
-        "inf",
-        "True",
-        "tensor(",
-        "array(",
-        "dtype=",
-        "...",
-        ";",
-    ]
-)
+pieces = st.sampled_from(["[", "]", "(", ",", " ", "\n", "0", "1", "-", ".", "e", "inf", "True", "{", ":", ";"])
 
 
 @given(st.one_of(st.text(), st.lists(pieces).map("".join)))
@@ -409,8 +365,7 @@ pieces = st.sampled_from(
 @example("\x00")
 @example("1\x852")
 @example("1e999999999,-1e999999999")
-@example("array(]")
-@example("tensor([)")
+@example("[{}]")
 @example("mask = ")
 def test_any_text_is_an_array_or_refused(text):
     assert_it_is_an_array_or_refused(read_pasted, text)

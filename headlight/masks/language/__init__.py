@@ -15,10 +15,8 @@ The meaning is Python's in all respects; Python's parser reads it, and nothing i
 
 from headlight.masks.language.context import MaskContext
 from headlight.masks.language.description import express
-from headlight.masks.language.expression import Expression, parse
-from headlight.masks.language.mask_mod import from_mask_mod
+from headlight.masks.language.expression import Expression, ScoreExpression, from_mask_mod, parse, parse_score
 from headlight.masks.language.ready import READY, READY_SCORES, ReadyExpression
-from headlight.masks.language.scores import ScoreExpression, parse_score
 from headlight.masks.language.spelling import MaskExpressionError
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""An expression as code over tensors or arrays: & | ~ for and, or, not, with the brackets they need."""
+"""A tree as code over tensors or arrays: & | ~ for and, or, not, with the brackets they need."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
 
-from headlight.masks.language.parsing import names_in
+from headlight.masks.language.scores import N_BUCKETS
+from headlight.masks.language.tree import fact_in
 
-_FIXED = frozenset({"n_queries", "n_keys", "n_heads"})
-_SIGNS: dict[type[ast.boolop], ast.operator] = {ast.And: ast.BitAnd(), ast.Or: ast.BitOr()}
+_FIXED = frozenset({"n_queries", "n_keys", "n_heads", "abs"})
+_JOINS: Mapping[type[ast.boolop], ast.operator] = {ast.And: ast.BitAnd(), ast.Or: ast.BitOr()}
+_BUCKETS = ("bucket", "causal_bucket")
 
 
-def code_of(condition: ast.expr) -> str:
-    """A condition, as a checked tree, as one line of PyTorch, whose value broadcasts to (Tq, Tk)."""
-    code = Writer("torch").written(condition)
-    if _is_fixed(condition):
+def mask_code(tree: ast.expr) -> str:
+    """A checked condition as one line of PyTorch, whose value broadcasts to (Tq, Tk)."""
+    code = Writer("torch").written(tree)
+    if _is_fixed(tree):
         code = ast.BinOp(ast.parse("k >= 0", mode="eval").body, ast.BitAnd(), code)
     return ast.unparse(code)
 
@@ -36,18 +38,20 @@ class Writer:
 
     def written(self, node: ast.expr) -> ast.expr:
         """The code of a checked tree, as a tree that ``ast.unparse`` takes."""
+        if fact := fact_in(node):
+            return _at_position(fact)
         match node:
+            case ast.Name(id="same_token"):
+                return ast.Compare(_at_position("query_token"), [ast.Eq()], [_at_position("key_token")])
             case ast.Name(id=name) if name in self.sizes:
                 return ast.Constant(self.sizes[name])
-            case ast.Name(id=name) if name.startswith(("query_", "key_")):
-                return ast.Subscript(node, ast.Name(name[0]))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 # In Python ~True is -2.
                 return ast.UnaryOp(ast.Not() if _is_fixed(operand) else ast.Invert(), self.written(operand))
             case ast.UnaryOp(op=sign, operand=operand):
                 return ast.UnaryOp(sign, self.written(operand))
             case ast.BoolOp(op=word, values=parts):
-                return _joined([self.written(part) for part in parts], _SIGNS[type(word)])
+                return _joined([self.written(part) for part in parts], _JOINS[type(word)])
             case ast.Compare(left=left, ops=signs, comparators=others):
                 pairs = pairwise(_bracketed(self.written(operand)) for operand in (left, *others))
                 links = [ast.Compare(one, [sign], [other]) for (one, other), sign in zip(pairs, signs, strict=True)]
@@ -60,14 +64,13 @@ class Writer:
                 divides = isinstance(sign, ast.FloorDiv | ast.Mod)
                 return ast.BinOp(self.written(left), sign, (self._divisor if divides else self.written)(right))
             case ast.IfExp(test=test, body=one, orelse=other):
-                return self.call("where", [self.written(part) for part in (test, one, other)])
+                return self._call("where", *(self._tensor(self.written(part)) for part in (test, one, other)))
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return self.call(name, [self.written(argument) for argument in arguments])
+                return self._function(name, [self._tensor(self.written(argument)) for argument in arguments])
         return node
 
-    def call(self, name: str, arguments: list[ast.expr]) -> ast.expr:
-        """A function of what was written."""
-        return ast.Call(ast.Name(name if name == "abs" else f"{self.library}.{name}"), arguments, [])
+    def _call(self, name: str, *arguments: ast.expr) -> ast.expr:
+        return ast.Call(ast.Name(f"{self.library}.{name}"), [*arguments], [])
 
     def _divisor(self, node: ast.expr) -> ast.expr:
         """A number with 1 for 0: tensors divide everywhere, at the cells too that Python would not have come to."""
@@ -76,12 +79,44 @@ class Writer:
             return code
         if _is_fixed(node):
             return ast.BoolOp(ast.Or(), [code, ast.Constant(1)])
-        return self.call("where", [ast.Compare(code, [ast.Eq()], [ast.Constant(0)]), ast.Constant(1), code])
+        return self._call("where", ast.Compare(code, [ast.Eq()], [ast.Constant(0)]), ast.Constant(1), code)
+
+    def _function(self, name: str, arguments: list[ast.expr]) -> ast.expr:
+        match name, arguments:
+            case "slope", [head]:
+                return ast.Subscript(ast.Name("slope"), head)
+            case "bias", [head, place]:
+                return ast.Subscript(ast.Name("bias"), ast.Tuple([head, self._index(place)]))
+            case (("min" | "max"), _):
+                return self._call(f"{name}imum", *arguments)
+            case "sigmoid", [one] if self.library == "np":
+                return ast.parse(f"1 / (1 + np.exp(-({ast.unparse(one)})))", mode="eval").body
+            case (("abs" | "bucket" | "causal_bucket"), _):
+                return ast.Call(ast.Name(name), arguments, [])
+        return self._call(name, *arguments)
+
+    def _index(self, place: ast.expr) -> ast.expr:
+        """A number as the number of a bucket."""
+        if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id in _BUCKETS:
+            return place
+        within = self._call("clip", place, ast.Constant(0), ast.Constant(N_BUCKETS - 1))
+        whole, arguments = ("long", []) if self.library == "torch" else ("astype", [ast.Name("int")])
+        return ast.Call(ast.Attribute(within, whole), [*arguments], [])
+
+    def _tensor(self, written: ast.expr) -> ast.expr:
+        """A value as PyTorch's functions take it: numbers alone as a tensor."""
+        asked = any(isinstance(part, ast.Name) for part in ast.walk(written))
+        return written if asked or self.library == "np" else self._call("tensor", written)
+
+
+def _at_position(fact: str) -> ast.expr:
+    """``key_segment[k]``."""
+    return ast.Subscript(ast.Name(fact), ast.Name(fact[0]))
 
 
 def _is_fixed(node: ast.expr) -> bool:
     """True if a value is the same for every cell, so that Python computes it and no tensor does."""
-    return _FIXED.issuperset(names_in(node))
+    return _FIXED.issuperset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _joined(parts: Sequence[ast.expr], sign: ast.operator) -> ast.expr:

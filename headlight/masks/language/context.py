@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import torch
+from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,23 @@ class MaskContext:
     def n_keys(self) -> int:
         """Tk."""
         return len(self.key_tokens)
+
+    def facts(self) -> Mapping[str, Tensor]:
+        """Everything that a mask may ask for, by name: (Tq, 1), (1, Tk) or a scalar, int64 or bool."""
+        return {
+            "q": torch.arange(self.n_queries)[:, None],
+            "k": torch.arange(self.n_keys)[None, :],
+            "n_queries": torch.tensor(self.n_queries),
+            "n_keys": torch.tensor(self.n_keys),
+            "h": torch.tensor(self.head),
+            "b": torch.tensor(self.sequence),
+            "query_token": torch.tensor(self.query_tokens, dtype=torch.int64)[:, None],
+            "key_token": torch.tensor(self.key_tokens, dtype=torch.int64)[None, :],
+            "query_segment": torch.tensor(self.query_segments, dtype=torch.int64)[:, None],
+            "key_segment": torch.tensor(self.key_segments, dtype=torch.int64)[None, :],
+            "query_is_padding": torch.tensor(self.query_is_padding, dtype=torch.bool)[:, None],
+            "key_is_padding": torch.tensor(self.key_is_padding, dtype=torch.bool)[None, :],
+        }
 
 
 def _check_lengths(

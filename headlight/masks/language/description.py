@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from headlight.masks.language.context import MaskContext
-from headlight.masks.language.evaluation import facts_of
 
 _MOST_WALLS, _MOST_DOORS = 4, 3
 _LONGEST_BLOCK = 16
@@ -120,7 +119,7 @@ def _plain(context: MaskContext, bound: Callable[[Tensor], int]) -> Iterator[_Co
         context: the facts about the queries and the keys.
         bound: for a number of each cell, (Tq, Tk), what it has to be below.
     """
-    given = facts_of(context)
+    given = context.facts()
     q, k = (given[name].expand(context.n_queries, context.n_keys) for name in "qk")
     if context.n_queries > 1:
         yield from _kept_below(bound, _DISTANCES, q, k)

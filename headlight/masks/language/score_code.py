@@ -5,35 +5,20 @@ from __future__ import annotations
 import ast
 
 from headlight.masks.language.code import Writer
-from headlight.masks.language.scores import N_BUCKETS, SCORES, ScoreExpression, alibi_slopes
+from headlight.masks.language.expression import ScoreExpression
+from headlight.masks.language.scores import N_BUCKETS, alibi_slopes
+from headlight.masks.language.tree import SCORES
 
+_WHOLE = {"torch": "long()", "np": "astype(int)"}
 _BUCKETS = {
     "bucket": """def bucket(relative):
     distance = abs(relative)
-    share = torch.log(torch.clamp(distance / 8, min=1)) / math.log(16)
-    far = torch.clamp(8 + (share * 8).long(), max=15)
-    return torch.where(distance < 8, distance.long(), far) + 16 * (relative > 0)
-""",
+    far = {library}.clip(8 + ({library}.log2({library}.clip(distance / 8, 1, None)) * 2).{whole}, None, 15)
+    return {library}.where(distance < 8, distance.{whole}, far) + 16 * (relative > 0)""",
     "causal_bucket": """def causal_bucket(relative):
-    distance = torch.clamp(-relative, min=0)
-    share = torch.log(torch.clamp(distance / 16, min=1)) / math.log(8)
-    far = torch.clamp(16 + (share * 16).long(), max=31)
-    return torch.where(distance < 16, distance.long(), far)
-""",
-}
-_NUMPY_BUCKETS = {
-    "bucket": (
-        "def bucket(relative):",
-        "    share = np.log(np.maximum(abs(relative) / 8, 1)) / np.log(16)",
-        "    far = np.minimum(8 + (share * 8).astype(int), 15)",
-        "    return np.where(abs(relative) < 8, abs(relative), far) + 16 * (relative > 0)",
-    ),
-    "causal_bucket": (
-        "def causal_bucket(relative):",
-        "    distance = np.maximum(-relative, 0)",
-        "    share = np.log(np.maximum(distance / 16, 1)) / np.log(8)",
-        "    return np.where(distance < 16, distance, np.minimum(16 + (share * 16).astype(int), 31))",
-    ),
+    distance = {library}.clip(-relative, 0, None)
+    far = {library}.clip(16 + ({library}.log2({library}.clip(distance / 16, 1, None)) * 16 / 3).{whole}, None, 31)
+    return {library}.where(distance < 16, distance.{whole}, far)""",
 }
 
 
@@ -45,11 +30,9 @@ def flex_score_mod(change: ScoreExpression, n_heads: int, n_tokens: int) -> str:
         n_heads: how many heads the tables are for.
         n_tokens: the number of queries and of keys.
     """
-    tables, helpers = _defined(change, n_heads)
-    imports = ["import math"] if helpers else []
     head = f"def score_mod({', '.join(SCORES.parameters)}):"
     body = f"    return {_line(change, 'torch', n_heads, n_tokens)}"
-    return "\n".join([*imports, "import torch", "", *tables, *helpers, head, body])
+    return "\n".join(["import torch", "", *_tables(change, n_heads), *_buckets(change, "torch"), head, body])
 
 
 def by_hand(change: ScoreExpression, n_heads: int, n_tokens: int, divisor: float) -> str:
@@ -61,8 +44,8 @@ def by_hand(change: ScoreExpression, n_heads: int, n_tokens: int, divisor: float
         n_tokens: the number of queries and of keys.
         divisor: what the scores are divided by.
     """
-    tables, helpers = _defined(change, n_heads)
-    lines = ["import math", "import torch", "", *tables, *_places(change, "torch", n_heads, n_tokens), *helpers]
+    places = _places(change, "torch", n_heads, n_tokens)
+    lines = ["import math", "import torch", "", *_tables(change, n_heads), *places, *_buckets(change, "torch")]
     body = [
         f"score = query @ key.mT / {divisor:.9g}",
         f"score = {_line(change, 'torch', n_heads, n_tokens)}",
@@ -80,18 +63,22 @@ def numpy_lines(change: ScoreExpression, n_heads: int, n_tokens: int) -> list[st
     lines = _places(change, "np", n_heads, n_tokens)
     if "slope" in change.names:
         lines.append(f"slope = np.array({list(alibi_slopes(n_heads))})")
-    lines += [line for name, helper in _NUMPY_BUCKETS.items() if name in change.names for line in helper]
-    return [*lines, _line(change, "np", n_heads, n_tokens)]
+    return [*lines, *_buckets(change, "np"), _line(change, "np", n_heads, n_tokens)]
 
 
-def _defined(change: ScoreExpression, n_heads: int) -> tuple[list[str], list[str]]:
-    """The lines of the tables, and of the functions, that a change looks things up in."""
-    names, tables = change.names, []
-    if "slope" in names:
-        tables.append(f"slope = torch.tensor({list(alibi_slopes(n_heads))})")
-    if "bias" in names:
-        tables.append(f"bias = torch.randn({n_heads}, {N_BUCKETS}, generator=torch.Generator().manual_seed(0))")
-    return tables, [lines for name, lines in _BUCKETS.items() if name in names]
+def _buckets(change: ScoreExpression, library: str) -> list[str]:
+    """The lines of the functions that a change calls."""
+    found = [lines for name, lines in _BUCKETS.items() if name in change.names]
+    return "\n".join(found).format(library=library, whole=_WHOLE[library]).split("\n") if found else []
+
+
+def _tables(change: ScoreExpression, n_heads: int) -> list[str]:
+    """The lines of the tables that a change looks things up in."""
+    tables = {
+        "slope": f"slope = torch.tensor({list(alibi_slopes(n_heads))})",
+        "bias": f"bias = torch.randn({n_heads}, {N_BUCKETS}, generator=torch.Generator().manual_seed(0))",
+    }
+    return [line for name, line in tables.items() if name in change.names]
 
 
 def _places(change: ScoreExpression, library: str, n_heads: int, n_tokens: int) -> list[str]:
@@ -106,36 +93,4 @@ def _places(change: ScoreExpression, library: str, n_heads: int, n_tokens: int) 
 
 def _line(change: ScoreExpression, library: str, n_heads: int, n_tokens: int) -> str:
     sizes = {"n_heads": n_heads, "n_queries": n_tokens, "n_keys": n_tokens}
-    return ast.unparse(_ScoreWriter(library, sizes).written(change.tree))
-
-
-class _ScoreWriter(Writer):
-    """Writes the functions and the tables that only changes of scores have."""
-
-    def call(self, name: str, arguments: list[ast.expr]) -> ast.expr:
-        arguments = [self._tensor(argument) for argument in arguments]
-        match name, arguments:
-            case "slope", [head]:
-                return ast.Subscript(ast.Name("slope"), head)
-            case "bias", [head, place]:
-                return ast.Subscript(ast.Name("bias"), ast.Tuple([head, self._index(place)]))
-            case (("min" | "max"), _):
-                return super().call(f"{name}imum", arguments)
-            case "sigmoid", [one] if self.library == "np":
-                return ast.parse(f"1 / (1 + np.exp(-({ast.unparse(one)})))", mode="eval").body
-            case (("bucket" | "causal_bucket"), _):
-                return ast.Call(ast.Name(name), arguments, [])
-        return super().call(name, arguments)
-
-    def _index(self, place: ast.expr) -> ast.expr:
-        """A number as the number of a bucket."""
-        if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id in _BUCKETS:
-            return place
-        within = super().call("clip", [place, ast.Constant(0), ast.Constant(N_BUCKETS - 1)])
-        whole, arguments = ("long", []) if self.library == "torch" else ("astype", [ast.Name("int")])
-        return ast.Call(ast.Attribute(within, whole), [*arguments], [])
-
-    def _tensor(self, written: ast.expr) -> ast.expr:
-        """A value as PyTorch's functions take it: numbers alone as a tensor."""
-        asked = any(isinstance(part, ast.Name) for part in ast.walk(written))
-        return written if asked or self.library == "np" else super().call("tensor", [written])
+    return ast.unparse(Writer(library, sizes).written(change.tree))

@@ -1,4 +1,4 @@
-"""The first reading of an expression, symbol by symbol: what is misspelt or out of place is pointed at here.
+"""The first reading of a mask, symbol by symbol: what is misspelt or out of place is pointed at here.
 
 What passes is ASCII, on one line, and made of this language's own words and signs, in an order that is Python's.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 from model.texts import texts_of
 
@@ -30,48 +32,14 @@ _CONNECTIVES = ("and", "or")
 _WORDS = (*_VALUES, *_FUNCTIONS, *_CONNECTIVES, "not")
 
 
-def _one_by_one(spellings: dict[str, str]) -> dict[str, str]:
-    """Each word of the values, with its key."""
-    return {word: key for key, words in spellings.items() for word in words.split()}
+def _spellings(table: str) -> Mapping[str, str]:
+    """Each spelling of a table, with its key."""
+    tables = tomllib.loads(Path(__file__).with_name("spelling.toml").read_text(encoding="utf-8"))
+    return {spelling: key for key, spellings in tables[table].items() for spelling in spellings.split()}
 
 
-_MEANT = _one_by_one(
-    {
-        "q": "q_idx query i row",
-        "k": "kv_idx k_idx key j col column",
-        "and": "AND",
-        "or": "OR",
-        "not": "NOT",
-        "n_queries": "Q_LEN q_len",
-        "n_keys": "KV_LEN kv_len seq_len SEQ_LEN S L",
-        "h": "head head_idx",
-        "b": "batch batch_idx",
-        "is_pad": "padding pad",
-        "segment": "document doc",
-        "token": "id",
-        "!=": "xor",
-    }
-)
-_REFUSED = _one_by_one(
-    {
-        say("compare"): "= ===",
-        say("write", sign=">="): "=> ≥",
-        say("write", sign="<="): "=< ≤",
-        say("write", sign="!="): "<> ≠",
-        say("write", sign="-"): "− –",
-        say("write", sign="*"): "× ·",
-        say("write", sign="and"): "&& & ∧",
-        say("write", sign="or"): "|| | ∨",
-        say("write", sign="not"): "! ~ ¬",
-        say("exclusive_or"): "^",
-        say("power"): "**",
-        say("divide"): "/ ÷",
-        say("whole_numbers"): ".",
-        say("one_value"): ",",
-        say("strings"): "' \"",
-        say("round_brackets"): "[ ] { }",
-    }
-)
+_MEANT = _spellings("meant")
+_INSTEAD = _spellings("instead")
 _SYMBOL = re.compile(
     r"""(?P<space>\s+)
     | (?P<word>[^\W\d]\w*)
@@ -97,14 +65,11 @@ class MaskExpressionError(ValueError):
         self.end = end
 
 
-@dataclass(frozen=True)
-class _Symbol:
+class _Symbol(NamedTuple):
+    """A word, a number or a sign; "" is the beginning or the end of the text."""
+
     text: str
     start: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
 
     @property
     def ends_a_value(self) -> bool:
@@ -112,10 +77,12 @@ class _Symbol:
 
     @property
     def starts_a_value(self) -> bool:
-        return self.text in "(+-" or (self.text[0].isalnum() and self.text not in _CONNECTIVES)
+        return self.text[:1] in ("(", "+", "-") or (self.text[:1].isalnum() and self.text not in _CONNECTIVES)
 
-    def refuse(self, sentence: str) -> MaskExpressionError:
-        return MaskExpressionError(sentence, self.start, self.end)
+    def refuse(self, sentence: str, last: _Symbol | None = None) -> MaskExpressionError:
+        """The refusal of this symbol, or of all up to the last."""
+        end = last or self
+        return MaskExpressionError(sentence, self.start, end.start + len(end.text))
 
 
 def check_spelling(text: str) -> str:
@@ -126,13 +93,45 @@ def check_spelling(text: str) -> str:
     """
     if not text.strip():
         raise MaskExpressionError(say("empty"), 0, len(text))
-    if len(text) > LONGEST:
-        raise MaskExpressionError(say("too_long", n=len(text), most=LONGEST), LONGEST, len(text))
-    symbols = list(_symbols(text))
+    check_length(text)
+    symbols = [_Symbol("", 0)]
+    for found in _SYMBOL.finditer(text):
+        symbol = _Symbol(found.group(), found.start())
+        match found.lastgroup:
+            case "word":
+                _check_word(symbol)
+            case "number":
+                _check_number(symbol)
+            case "refused" | "other":
+                raise symbol.refuse(_cannot_be_used(symbol.text))
+        if found.lastgroup != "space":
+            symbols.append(symbol)
     _check_brackets(symbols)
-    for before, after in pairwise([None, *symbols, None]):
+    for before, after in pairwise([*symbols, _Symbol("", len(text))]):
         _check_neighbours(before, after)
     return re.sub(r"\s", " ", text)
+
+
+def check_length(text: str) -> None:
+    """Refuse a text that is too long.
+
+    Raises:
+        MaskExpressionError: it is.
+    """
+    if len(text) > LONGEST:
+        raise MaskExpressionError(say("too_long", n=len(text), most=LONGEST), LONGEST, len(text))
+
+
+def check_signs(text: str) -> None:
+    """Refuse signs that Python does not have, such as &&, and say what to write.
+
+    Raises:
+        MaskExpressionError: there is one.
+    """
+    for found in _SYMBOL.finditer(text):
+        symbol = _Symbol(found.group(), found.start())
+        if symbol.text in _INSTEAD and symbol.text not in "=&|~^**/.,'\"[]{}":
+            raise symbol.refuse(_cannot_be_used(symbol.text))
 
 
 def shortened(text: str) -> str:
@@ -150,45 +149,17 @@ def meant_by(word: str) -> str | None:
     return _MEANT.get(word) or next(iter(difflib.get_close_matches(word, _WORDS, n=1)), None)
 
 
-def check_signs(text: str) -> None:
-    """Refuse signs that Python does not have, such as &&, and say what to write.
-
-    Raises:
-        MaskExpressionError: there is one.
-    """
-    for found in _SYMBOL.finditer(text):
-        symbol = _Symbol(found.group(), found.start())
-        if symbol.text in _REFUSED and symbol.text not in "=&|~^**/.,'\"[]{}":
-            raise symbol.refuse(_cannot_be_used(symbol.text))
-
-
-def _symbols(text: str) -> Iterator[_Symbol]:
-    for found in _SYMBOL.finditer(text):
-        symbol = _Symbol(found.group(), found.start())
-        match found.lastgroup:
-            case "word":
-                _check_word(symbol)
-            case "number":
-                _check_number(symbol)
-            case "refused" | "other":
-                raise symbol.refuse(_cannot_be_used(symbol.text))
-        if found.lastgroup != "space":
-            yield symbol
-
-
 def _cannot_be_used(sign: str) -> str:
-    if sign in _REFUSED:
-        return say("refused_sign", sign=sign, instead=_REFUSED[sign])
-    name = sign if sign.isprintable() else say("character", code=ord(sign))
-    return say("unknown_sign", name=name)
+    if sign in _INSTEAD:
+        return say("refused_sign", sign=sign, instead=_INSTEAD[sign])
+    return say("unknown_sign", name=sign if sign.isprintable() else say("character", code=ord(sign)))
 
 
 def _check_word(word: _Symbol) -> None:
-    if word.text in _WORDS:
-        return
-    meant = meant_by(word.text)
-    known = say("meant", meant=meant) if meant else say("names", names=", ".join((*_VALUES, *_FUNCTIONS)))
-    raise word.refuse(say("unknown_word", word=shortened(word.text), known=known))
+    if word.text not in _WORDS:
+        meant = meant_by(word.text)
+        known = say("meant", meant=meant) if meant else say("names", names=", ".join((*_VALUES, *_FUNCTIONS)))
+        raise word.refuse(say("unknown_word", word=shortened(word.text), known=known))
 
 
 def _check_number(number: _Symbol) -> None:
@@ -207,7 +178,7 @@ def _check_brackets(symbols: list[_Symbol]) -> None:
         if symbol.text == "(":
             opened.append(symbol)
             if len(opened) > DEEPEST:
-                raise too_deep(symbol.start, symbol.end)
+                raise too_deep(symbol.start, symbol.start + 1)
         elif symbol.text == ")":
             if not opened:
                 raise symbol.refuse(say("closes_nothing"))
@@ -216,20 +187,17 @@ def _check_brackets(symbols: list[_Symbol]) -> None:
         raise opened[-1].refuse(say("never_closed"))
 
 
-def _check_neighbours(before: _Symbol | None, after: _Symbol | None) -> None:
-    """Values and operators take turns; None is the beginning or the end of the text."""
-    if before is not None and before.ends_a_value:
-        opens_a_call = before.text in _FUNCTIONS and after is not None and after.text == "("
-        if after is not None and after.starts_a_value and after.text not in "+-" and not opens_a_call:
-            what = say("no_operator", before=before.text, after=after.text)
-            raise MaskExpressionError(what, before.start, after.end)
-    elif before is not None and after is not None:
-        if after.text == "not" and before.text not in ("(", "not", *_CONNECTIVES):
-            raise after.refuse(say("not_needs_brackets", before=before.text))
-        if not after.starts_a_value:
-            what = say("no_value_between", before=before.text, after=after.text)
-            raise MaskExpressionError(what, before.start, after.end)
-    elif before is not None:
+def _check_neighbours(before: _Symbol, after: _Symbol) -> None:
+    """Values and operators take turns."""
+    if before.ends_a_value:
+        opens_a_call = before.text in _FUNCTIONS and after.text == "("
+        if after.starts_a_value and after.text not in "+-" and not opens_a_call:
+            raise before.refuse(say("no_operator", before=before.text, after=after.text), after)
+    elif not after.text:
         raise before.refuse(say("no_value_after", before=before.text))
-    elif after is not None and not after.starts_a_value:
+    elif after.text == "not" and before.text not in ("", "(", "not", *_CONNECTIVES):
+        raise after.refuse(say("not_needs_brackets", before=before.text))
+    elif not after.starts_a_value and before.text:
+        raise before.refuse(say("no_value_between", before=before.text, after=after.text), after)
+    elif not after.starts_a_value:
         raise after.refuse(say("no_value_before", after=after.text))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from headlight.masks.language import MaskContext
+from headlight.masks.mask_case import check_flags
 from model.texts import texts_of
 
 say = texts_of(__name__)
@@ -55,9 +56,9 @@ class MaskToTranslate:
         shape = tuple(self.allowed.shape)
         if len(shape) != 3 or 0 in shape or shape[0] not in (1, self.n_heads):
             raise ValueError(f"allowed has shape {shape}: it must be (1, Tq, Tk) or ({self.n_heads}, Tq, Tk)")
-        _check_flags("allowed", self.allowed, shape)
-        _check_flags("query_is_padding", self.query_is_padding, shape[1:2])
-        _check_flags("key_is_padding", self.key_is_padding, shape[2:])
+        check_flags("allowed", self.allowed, shape)
+        check_flags("query_is_padding", self.query_is_padding, shape[1:2])
+        check_flags("key_is_padding", self.key_is_padding, shape[2:])
         asked = names_in(self.condition or "", FACTS)
         if asked and self.facts is None:
             raise ValueError(f"the condition asks for {', '.join(asked)}: facts must be given")
@@ -113,9 +114,3 @@ def check_is_over_one_sequence(given: MaskToTranslate, taker: str) -> None:
         raise ValueError(say("crosses", taker=taker))
     if given.n_queries != given.n_keys:
         raise ValueError(say("other_numbers", taker=taker, n_queries=given.n_queries, n_keys=given.n_keys))
-
-
-def _check_flags(name: str, flags: Tensor, shape: tuple[int, ...]) -> None:
-    if flags.shape != shape or flags.dtype is not torch.bool:
-        found = f"{tuple(flags.shape)} of {flags.dtype}"
-        raise ValueError(f"{name} is {found}: it must be {shape} of torch.bool to fit the mask")

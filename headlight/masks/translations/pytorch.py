@@ -6,6 +6,8 @@ of ``F.scaled_dot_product_attention`` and FlexAttention.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -17,63 +19,45 @@ from model.texts import texts_of
 say = texts_of(__name__)
 
 _WITHOUT_KEYS = say("without_keys")
-_FLOAT_WITHOUT_KEYS = say("float_without_keys")
 _STACK_WITHOUT_KEYS = say("stack_without_keys")
-_ZEROED_PADDING = comment(say("zeroed_padding"))
 
 
 def multihead_attention(given: MaskToTranslate) -> str:
     """The boolean attn_mask of ``nn.MultiheadAttention``."""
-    return snippet(
-        say("multihead_attention"),
-        ["import torch"],
-        allowed_lines(given, TORCH),
-        _blocked_lines(given, "attn_mask"),
-        without_keys(given, _WITHOUT_KEYS),
-        ["# output, weights = attention(query, key, value, attn_mask=attn_mask)"],
-    )
+    lines = [*allowed_lines(given, TORCH), *_blocked_lines(given, "attn_mask")]
+    call = "output, weights = attention(query, key, value, attn_mask=attn_mask)"
+    return _snippet(given, say("multihead_attention"), lines, _WITHOUT_KEYS, call)
 
 
 def multihead_attention_float(given: MaskToTranslate) -> str:
     """The float attn_mask of ``nn.MultiheadAttention``."""
-    return snippet(
-        say("multihead_attention_float"),
-        ["import torch"],
-        allowed_lines(given, TORCH),
-        _batch_lines(given, "attn_mask"),
-        ["attn_mask = torch.where(allowed, 0.0, -torch.inf)  # 0 = may attend, -inf = blocked"],
-        without_keys(given, _FLOAT_WITHOUT_KEYS),
-        ["# output, weights = attention(query, key, value, attn_mask=attn_mask)"],
-    )
+    lines = [
+        *allowed_lines(given, TORCH),
+        *_batch_lines(given, "attn_mask"),
+        "attn_mask = torch.where(allowed, 0.0, -torch.inf)  # 0 = may attend, -inf = blocked",
+    ]
+    call = "output, weights = attention(query, key, value, attn_mask=attn_mask)"
+    return _snippet(given, say("multihead_attention_float"), lines, say("float_without_keys"), call)
 
 
 def multihead_attention_padding(given: MaskToTranslate) -> str:
     """The key_padding_mask of ``nn.MultiheadAttention``, and an attn_mask for what else is blocked."""
     hidden = given.hidden_padding
     beside = _lines_beside(given, hidden, "attn_mask")
-    masks = [*(["attn_mask"] if beside else []), "key_padding_mask"]
-    return snippet(
-        say("multihead_attention_padding"),
-        ["import torch"],
-        beside,
-        _padding_lines("key_padding_mask", hidden),
-        without_keys(given, _WITHOUT_KEYS),
-        [f"# output, weights = attention(query, key, value, {arguments(masks)})"],
-    )
+    lines = [*beside, *_padding_lines("key_padding_mask", hidden)]
+    masks = arguments([*(["attn_mask"] if beside else []), "key_padding_mask"])
+    call = f"output, weights = attention(query, key, value, {masks})"
+    return _snippet(given, say("multihead_attention_padding"), lines, _WITHOUT_KEYS, call)
 
 
 def transformer_encoder(given: MaskToTranslate) -> str:
     """The mask and src_key_padding_mask of ``nn.TransformerEncoder``, whichever are needed."""
     check_is_over_one_sequence(given, "nn.TransformerEncoder")
     lines, masks = _stack_masks(given, "mask", "src_key_padding_mask")
-    return snippet(
-        say("transformer_encoder"),
-        ["import torch"],
-        lines,
-        [_ZEROED_PADDING] if masks == ["src_key_padding_mask"] else (),
-        without_keys(given, _STACK_WITHOUT_KEYS),
-        [f"# output = encoder(source, {arguments(masks)})"],
-    )
+    if masks == ["src_key_padding_mask"]:
+        lines = [*lines, comment(say("zeroed_padding"))]
+    call = f"output = encoder(source, {arguments(masks)})"
+    return _snippet(given, say("transformer_encoder"), lines, _STACK_WITHOUT_KEYS, call)
 
 
 def transformer_decoder(given: MaskToTranslate) -> str:
@@ -85,26 +69,17 @@ def transformer_decoder(given: MaskToTranslate) -> str:
         check_is_over_one_sequence(given, say("decoder_self_attention"))
     side = "memory" if given.crosses else "tgt"
     lines, masks = _stack_masks(given, f"{side}_mask", f"{side}_key_padding_mask")
-    return snippet(
-        say("transformer_decoder"),
-        ["import torch"],
-        lines,
-        without_keys(given, _STACK_WITHOUT_KEYS),
-        [f"# output = decoder(target, memory, {arguments(masks)})"],
-    )
+    call = f"output = decoder(target, memory, {arguments(masks)})"
+    return _snippet(given, say("transformer_decoder"), lines, _STACK_WITHOUT_KEYS, call)
 
 
 def scaled_dot_product_attention(given: MaskToTranslate) -> str:
     """The boolean attn_mask of ``F.scaled_dot_product_attention``."""
     code, shape = ("allowed[None]", "(1, H, Tq, Tk)") if given.is_per_head else ("allowed", "(Tq, Tk)")
-    return snippet(
-        say("scaled_dot_product_attention"),
-        ["import torch", "from torch.nn import functional as F"],
-        allowed_lines(given, TORCH),
-        [f"attn_mask = {code}  # {shape}, for every sequence"],
-        without_keys(given, say("zeros")),
-        ["# output = F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask)"],
-    )
+    lines = [*allowed_lines(given, TORCH), f"attn_mask = {code}  # {shape}, for every sequence"]
+    call = "output = F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask)"
+    imports = ["import torch", "from torch.nn import functional as F"]
+    return _snippet(given, say("scaled_dot_product_attention"), lines, say("zeros"), call, imports)
 
 
 def flex_attention(given: MaskToTranslate) -> str:
@@ -116,18 +91,27 @@ def flex_attention(given: MaskToTranslate) -> str:
     uses_torch = any("torch." in line for line in (*built, cell))
     heads = given.n_heads if given.is_per_head else None
     sizes = f"B=None, H={heads}, Q_LEN={given.n_queries}, KV_LEN={given.n_keys}"
-    return snippet(
-        say("flex_attention"),
-        [
-            *(["import torch"] if uses_torch else []),
-            "from torch.nn.attention.flex_attention import create_block_mask, flex_attention",
-        ],
-        [*built, "", ""] if built else [""],
-        ["def mask_mod(b, h, q, k):", f"    return {cell}", "", ""],
-        [f'block_mask = create_block_mask(mask_mod, {sizes}, device="cpu")'],
-        without_keys(given, say("flex_zeros")),
-        ["# output = flex_attention(query, key, value, block_mask=block_mask)  # fast under torch.compile"],
-    )
+    imports = ["import torch"] * uses_torch + [
+        "from torch.nn.attention.flex_attention import create_block_mask, flex_attention"
+    ]
+    lines = [
+        *([*built, "", ""] if built else [""]),
+        *("def mask_mod(b, h, q, k):", f"    return {cell}", "", ""),
+        f'block_mask = create_block_mask(mask_mod, {sizes}, device="cpu")',
+    ]
+    call = "output = flex_attention(query, key, value, block_mask=block_mask)  # fast under torch.compile"
+    return _snippet(given, say("flex_attention"), lines, say("flex_zeros"), call, imports)
+
+
+def _snippet(
+    given: MaskToTranslate,
+    convention: str,
+    lines: Sequence[str],
+    without_key: str,
+    call: str,
+    imports: Sequence[str] = ("import torch",),
+) -> str:
+    return snippet(convention, imports, lines, without_keys(given, without_key), [f"# {call}"])
 
 
 def _stack_masks(given: MaskToTranslate, cells: str, padding: str) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
@@ -54,8 +55,9 @@ def _expression(case: Case) -> None:
     def write(text: str) -> None:
         if not text.strip():
             state.change(score="")
-        elif (change := _read(text)) is not None:
-            state.change(score=change.text)
+            return
+        with suppress(MaskExpressionError):
+            state.change(score=parse_score(text).text)
 
     text = st.text_input(
         say("becomes"),
@@ -65,24 +67,13 @@ def _expression(case: Case) -> None:
         on_change=state.on_change(_TEXT, write),
     )
     if text.strip():
-        _complaint(text)
+        try:
+            parse_score(text)
+        except MaskExpressionError as error:
+            point_out(text, error)
     ready = next((one for one in READY_SCORES if one.text == case.run.settings.score), None)
     if ready is not None:
         st.caption(markdown_safe(f"{ready.title}: {ready.note}"))
-
-
-def _read(text: str) -> ScoreExpression | None:
-    try:
-        return parse_score(text)
-    except MaskExpressionError:
-        return None
-
-
-def _complaint(text: str) -> None:
-    try:
-        parse_score(text)
-    except MaskExpressionError as error:
-        point_out(text, error)
 
 
 def _picture(case: Case) -> None:

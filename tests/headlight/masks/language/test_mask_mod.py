@@ -173,6 +173,8 @@ def test_what_is_refused_and_where(text, part, sentence):
 HOSTILE = [
     "~" * (LONGEST - 10) + "True",
     "".join(f"a{i + 1} = a{i} & a{i}\n" for i in range(30)).replace("a0", "(k < q)"),
+    f"q_idx{'.clamp(0, 9)' * 99} < kv_idx",
+    f"{'torch.maximum(q_idx, ' * 99}kv_idx{')' * 99} < kv_idx",
     "def f(q, k):\n  return g(q, k)\ndef g(q, k):\n  return f(q, k)",
     "\0 & q_idx",
     "\ud800 & q_idx",
@@ -219,6 +221,18 @@ def test_a_function_that_unpacks_clamps_and_returns_a_function_is_read(text):
     exec(NATTEN, names)
     expected = create_mask(names["natten_mask"], 1, 1, size, size, device="cpu")[0, 0]
     assert torch.equal(parse(from_mask_mod(text)).evaluate(context), expected)
+
+
+@pytest.mark.parametrize("call", ["3", "size=3", "3, near=0", "near=0, size=3"])
+def test_a_factory_may_be_given_its_values_by_name(call):
+    factory = """
+def generate_window(size=9, *, near=0):
+    def window(b, h, q_idx, kv_idx):
+        return (q_idx - kv_idx < size) & (q_idx - kv_idx >= near)
+    return window
+"""
+    read = from_mask_mod(f"{factory}\nmask = generate_window({call})")
+    assert read == "q - k < 3 and q - k >= 0"
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,7 @@ from headlight.masks.intent_kinds import INTENT_KINDS, IntentKind
 def say(n, at):
     return f"stripes {n} apart"
 
-def expression(n, q):
-    return f"({q} - k) % {n} == 0"
-
-INTENT_KINDS["stripes"] = IntentKind("Stripes", "Distance", say, expression, 2)
+INTENT_KINDS["stripes"] = IntentKind("Stripes", "Distance", say, "({q} - k) % {n} == 0", 2)
 
 from tests.test_app import assert_healthy, in_link, open_app
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from tests.controls import chosen
@@ -207,8 +208,7 @@ def of_what_is_written(text: str, link: dict[str, str]) -> Heard:
 
 def of_an_array(array: Tensor, link: dict[str, str]) -> Heard:
     app = open_app(**LINK, panel="load", **link)
-    dtype = str(array.dtype).removeprefix("torch.")
-    app.text_area(key="pasted_mask").set_value(f"tensor({array.tolist()}, dtype=torch.{dtype})").run()
+    app.file_uploader[0].upload("mask.safetensors", save({"mask": array.contiguous()})).run()
     assert not app.exception
     notes = [markdown.value for markdown in app.markdown]
     marked = [text for text in notes if text.startswith((":material/error:", ":material/warning:"))]

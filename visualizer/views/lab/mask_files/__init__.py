@@ -1,4 +1,4 @@
-"""Arrays that a person uploads or pastes, as booleans, integers or floats.
+"""Arrays that a person uploads or pastes, as tensors of booleans, integers or floats.
 
 Nothing of them is ever evaluated or unpickled, and what is too large is refused before memory is taken for it.
 """
