@@ -10,7 +10,9 @@ import streamlit as st
 from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.state import drafts, state
-from visualizer.work.jobs import Job, Seen, duration, watch
+from visualizer.work import live
+from visualizer.work.jobs import Job
+from visualizer.work.live import how_far
 
 say = texts_of(__name__)
 
@@ -60,23 +62,6 @@ def say_refusal(kind: str) -> None:
         st.error(markdown_safe(str(refused)), icon=":material/error:")
 
 
-def show(kind: str, job: Job[None], words: Callable[[Seen[None]], str]) -> None:
-    """Draw how far a job is, in words, and the way to end it, until it ends."""
-
-    def draw(seen: Seen[None]) -> None:
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            st.progress(min(1.0, seen.fraction), text=words(seen))
-            st.button(
-                say("stop"),
-                icon=":material/stop:",
-                key=f"stop_{kind}",
-                on_click=state.callback(job.stop),
-                width="content",
-            )
-
-    watch(job.look, draw)
-
-
 def offer(kind: str, subject: object, label: str, work: Callable[[Progress], object], said: str) -> None:
     """Draw the button that begins some work, or how far it is.
 
@@ -88,7 +73,17 @@ def offer(kind: str, subject: object, label: str, work: Callable[[Progress], obj
         said: what it does, in words.
     """
     if (job := running(kind, subject)) is not None:
-        show(kind, job, lambda seen: how_far(said, seen.fraction, seen.seconds_left))
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            live.show_job(
+                f"progress_{kind}", job, said, lambda seen: how_far(said, seen.fraction, seen.seconds_left)
+            )
+            st.button(
+                say("stop"),
+                icon=":material/stop:",
+                key=f"stop_{kind}",
+                on_click=state.callback(job.stop),
+                width="content",
+            )
         return
     say_refusal(kind)
     if (job := last(kind)) is not None and job.subject == subject and job.peek().phase == "failed":
@@ -111,10 +106,3 @@ def at_once(work: Callable[[Progress], Value], said: str) -> Value:
     found = work(tell)
     bar.empty()
     return found
-
-
-def how_far(said: str, done: float, seconds_left: float | None = None) -> str:
-    """``Counting … 40%, about 3 seconds left``."""
-    if seconds_left is None:
-        return say("how_far", said=said, done=done)
-    return say("how_far_and_left", said=said, done=done, left=duration(seconds_left))

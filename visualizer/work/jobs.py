@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
-import streamlit as st
-
 from model.texts import texts_of
 from visualizer.state.visitors import has_page
 
@@ -24,13 +22,10 @@ UNWATCHED_SECONDS = 10.0
 """A job that nobody has looked at for so long stops: the page was closed, or something else is on it."""
 
 LEFT_SECONDS = 3.0
-"""The same once somebody has left it: others ask twice a second."""
+"""The same once somebody has left it: others ask every two seconds at least."""
 
 FORESEEN_FROM = 0.02
 """The share to be done before the time left is foreseen: the first pace is seldom that of the rest."""
-
-EVERY_SECONDS = 0.5
-"""The seconds between two looks at a running job by its page."""
 
 SLOTS = threading.BoundedSemaphore(AT_ONCE)
 """One for each job that may run, shared by all sessions."""
@@ -188,38 +183,6 @@ class Job(Generic[Value]):
 
     def _seconds(self) -> float:
         return self._clock() - self._first[1] if self._first else 0.0
-
-
-def watch(look: Callable[[], Seen[Value] | None], draw: Callable[[Seen[Value]], object]) -> None:
-    """Draw a job again and again while it runs; then the whole page once more, without the clock.
-
-    Args:
-        look: looks at the job; None where there is nothing to watch any more.
-        draw: draws what was seen.
-    """
-
-    def beat() -> None:
-        seen = look()
-        if seen is None or not seen.is_running:
-            st.rerun()
-        draw(seen)
-
-    st.fragment(beat, run_every=EVERY_SECONDS)()
-
-
-def rerun_when(is_there: Callable[[], bool], every: float) -> None:
-    """Draw the whole page once more as soon as something is there.
-
-    Args:
-        is_there: whether it is.
-        every: how often the page asks, in seconds.
-    """
-
-    def look() -> None:
-        if is_there():
-            st.rerun()
-
-    st.fragment(look, run_every=every)()
 
 
 def duration(seconds: float) -> str:

@@ -59,15 +59,14 @@ def test_a_checkpoint_that_is_chosen_is_no_part_of_the_other_models():
 
 
 def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
-    ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
+    ended = SimpleNamespace(peek=lambda: Seen("", "failed"))
     monkeypatch.setattr(jobs, "Job", lambda *_, **__: ended)
-    monkeypatch.setattr(jobs, "name_of_session", lambda: "")
     monkeypatch.setattr(jobs, "drafts", SimpleNamespace(put_by=lambda *_: None, put_by_before=lambda _: None))
     wanted = [jobs.Wanted(f"model {number}", "float32", "cpu") for number in range(40)]
     for each in wanted:
         jobs.start(each, None)
-    assert jobs.seen(wanted[0]) is None
-    assert jobs.seen(wanted[-1]).phase == "failed"
+    assert jobs.job_of(wanted[0]) is None
+    assert jobs.job_of(wanted[-1]) is ended
 
 
 def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny):

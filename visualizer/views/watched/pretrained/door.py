@@ -28,8 +28,9 @@ from visualizer.state.state import Choices
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText, ready_text_of
 from visualizer.views.watched.pretrained.jobs import Wanted
+from visualizer.work import live
 from visualizer.work.cache import Kept
-from visualizer.work.jobs import Seen, duration, watch
+from visualizer.work.jobs import Job, Seen, duration
 
 say = texts_of(__name__)
 MOST_TOKENS = 512
@@ -193,12 +194,12 @@ def _welcome() -> None:
 
 def _open(wanted: Wanted) -> None:
     """Draw what opening takes, the button for it, and its progress."""
-    seen = jobs.seen(wanted)
-    if seen is not None and seen.is_running:
-        watch(lambda: jobs.seen(wanted), lambda now: _progress(now, wanted))
-        return
-    if seen is not None and seen.phase == "failed":
-        _refused(seen.failure)
+    if (job := jobs.job_of(wanted)) is not None:
+        if (seen := job.peek()).is_running:
+            _progress(job, wanted)
+            return
+        if seen.phase == "failed":
+            _refused(seen.failure)
     if refused := drafts.put_by_before(_REFUSED):
         _refused(str(refused))
     try:
@@ -264,12 +265,9 @@ def _start(wanted: Wanted, cost: Cost) -> None:
         drafts.put_by(_REFUSED, str(error))
 
 
-def _progress(seen: Seen[str], wanted: Wanted) -> None:
-    doing = markdown_safe(visible_whole(seen.value))
-    if seen.seconds_left is not None:
-        doing = say("doing_with_time", doing=doing, left=duration(seen.seconds_left))
+def _progress(job: Job[str], wanted: Wanted) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="pretrained_progress"):
-        st.progress(min(1.0, seen.fraction), text=doing)
+        live.show_job("pretrained_opening", job, wanted.name, _doing, below=say("continues"))
         st.button(
             say("cancel"),
             icon=":material/close:",
@@ -277,7 +275,13 @@ def _progress(seen: Seen[str], wanted: Wanted) -> None:
             on_click=state.callback(jobs.cancel, wanted),
             width="content",
         )
-    st.caption(say("continues"))
+
+
+def _doing(seen: Seen[str]) -> str:
+    doing = visible_whole(seen.value)
+    if seen.seconds_left is None:
+        return doing
+    return say("doing_with_time", doing=doing, left=duration(seen.seconds_left))
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:

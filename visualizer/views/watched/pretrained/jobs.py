@@ -11,7 +11,7 @@ from model.texts import texts_of
 from visualizer.state import drafts
 from visualizer.state.visitors import name_of_session
 from visualizer.work.cache import Kept
-from visualizer.work.jobs import Job, Report, Seen
+from visualizer.work.jobs import Job, Report
 
 say = texts_of(__name__)
 _LOCK = threading.Lock()
@@ -63,17 +63,14 @@ def start(wanted: Wanted, cost: Cost) -> None:
     drafts.put_by(_LEFT, None)
 
 
-def seen(wanted: Wanted) -> Seen[str] | None:
-    """Return the progress of a checkpoint; None where nobody opens it, or this session has ended that."""
-    with _LOCK:
-        job = _JOBS.get(wanted.key)
-    return None if job is None or drafts.put_by_before(_LEFT) is job else job.look(name_of_session())
+def job_of(wanted: Wanted) -> Job[str] | None:
+    """Return the job that opens or opened a checkpoint; None without one, or where this session has ended it."""
+    job = _JOBS.get(wanted.key)
+    return None if drafts.put_by_before(_LEFT) is job else job
 
 
 def cancel(wanted: Wanted) -> None:
     """End the opening for this session; it goes on where somebody else waits for it."""
-    with _LOCK:
-        job = _JOBS.get(wanted.key)
-    if job is not None:
+    if (job := _JOBS.get(wanted.key)) is not None:
         drafts.put_by(_LEFT, job)
         job.leave(name_of_session())
