@@ -40,7 +40,7 @@ def page_with_a_job() -> None:
 
     job = drafts.put_by_before("job")
     if job is None:
-        job = Job("sheep", "", work)
+        job = Job("", work)
         drafts.put_by("job", job)
         while not job.peek().value:
             pass

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import streamlit as st
 
 from headlight.attention import Keep
 from headlight.inputs import NO_PADDING, padding_of
-from headlight.pretrained.checkpoint import Checkpoint, Part, devices
-from headlight.pretrained.opening import Cost, cost_of
+from headlight.pretrained.checkpoint import SHELF, Checkpoint, Part, devices
+from headlight.pretrained.opening import Cost, cost_of, open_checkpoint
 from headlight.pretrained.passes import memory_of_run, run
 from headlight.pretrained.places import SUGGESTIONS, NotInstalledError, Place, on_this_machine, place_of
 from headlight.pretrained.sizes import in_words
@@ -25,12 +26,9 @@ from visualizer.server.mount import mount
 from visualizer.settings.watched_settings import WatchedChoice
 from visualizer.state import drafts, state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText, ready_text_of
-from visualizer.views.watched.pretrained.jobs import Wanted
-from visualizer.work import live
+from visualizer.work import background
 from visualizer.work.cache import Kept
-from visualizer.work.jobs import Job, Seen, duration
 
 say = texts_of(__name__)
 MOST_TOKENS = 512
@@ -44,7 +42,7 @@ _SHOWN = 24
 
 _KEPT_BYTES = 2 * MOST_TRACE_BYTES
 _ASKED = "pretrained_asked"
-_REFUSED = "pretrained_refused"
+_LOAD = "pretrained_load"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _PANELS: dict[Part, tuple[str, ...]] = {
     "decoder": ("search", "way", "compare", "operations", "write", "mask", "edits", "prove"),
@@ -59,6 +57,20 @@ _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
 _RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = WeakKeyDictionary()
 
 
+class Wanted(NamedTuple):
+    """A checkpoint as it is asked for.
+
+    Attributes:
+        name: of the hub, a folder, a file, or a package.
+        dtype: the number type of its weights.
+        device: where it is computed.
+    """
+
+    name: str
+    dtype: str
+    device: str
+
+
 def render(choices: Choices) -> WatchedRun | None:
     """Draw the choice of a checkpoint and of a text, and give the pass over it; None where nothing is open yet."""
     if find_spec("transformers") is None:
@@ -66,7 +78,7 @@ def render(choices: Choices) -> WatchedRun | None:
         return None
     choice = choices.watched
     wanted = Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice))
-    checkpoint = jobs.in_memory(wanted) if wanted.name else None
+    checkpoint = SHELF.get(wanted) if wanted.name else None
     chosen, written = st.columns([2, 3], gap="medium")
     with chosen:
         _choose(choice, checkpoint)
@@ -94,7 +106,7 @@ def render(choices: Choices) -> WatchedRun | None:
 
 def opened(choice: WatchedChoice) -> Checkpoint | None:
     """The checkpoint that is chosen, where it is in memory."""
-    return jobs.in_memory(Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice)))
+    return SHELF.get(Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice)))
 
 
 def words_of(choice: WatchedChoice) -> Words:
@@ -150,7 +162,6 @@ def _take(name: str | None) -> None:
     """Another checkpoint: the text stays, and what was looked at in the one before is forgotten."""
     before = state.chosen().watched
     kept = ("pretrained_text", "pretrained_dtype", "pretrained_device", "pretrained_steps")
-    drafts.put_by(_REFUSED, None)
     state.open_watched(pretrained_model=(name or "").strip(), **{field: getattr(before, field) for field in kept})
 
 
@@ -181,7 +192,6 @@ def _ready_texts() -> None:
 
 
 def _open_ready(ready: ReadyText) -> None:
-    drafts.put_by(_REFUSED, None)
     state.open_watched(pretrained_model=MODEL, **ready.changes)
 
 
@@ -194,14 +204,8 @@ def _welcome() -> None:
 
 def _open(wanted: Wanted) -> None:
     """Draw what opening takes, the button for it, and its progress."""
-    if (job := jobs.job_of(wanted)) is not None:
-        if (seen := job.peek()).is_running:
-            _progress(job, wanted)
-            return
-        if seen.phase == "failed":
-            _refused(seen.failure)
-    if refused := drafts.put_by_before(_REFUSED):
-        _refused(str(refused))
+    if background.is_shown(_LOAD, wanted, say("load"), below=say("continues")):
+        return
     try:
         cost = _cost(wanted)
     except NotInstalledError as error:
@@ -222,12 +226,16 @@ def _open(wanted: Wanted) -> None:
         )
         return
     st.caption(markdown_safe(visible_whole(cost.in_words)))
-    st.button(
+    named = replace(cost, place=replace(cost.place, name=wanted.name))
+    background.offer(
+        _LOAD,
+        wanted,
         say("download", size=in_words(cost.download)) if cost.download else say("load"),
+        lambda report: open_checkpoint(named, report, dtype=wanted.dtype, device=wanted.device),
+        outlives_page=True,
+        below=say("continues"),
         icon=":material/download:",
-        type="primary",
-        key="pretrained_load",
-        on_click=state.callback(_start, wanted, cost),
+        is_primary=True,
     )
 
 
@@ -255,33 +263,6 @@ def _cost(wanted: Wanted) -> Cost | None:
 
 def _ask(wanted: Wanted) -> None:
     drafts.put_by(_ASKED, wanted)
-
-
-def _start(wanted: Wanted, cost: Cost) -> None:
-    try:
-        jobs.start(wanted, replace(cost, place=replace(cost.place, name=wanted.name)))
-        drafts.put_by(_REFUSED, None)
-    except ValueError as error:
-        drafts.put_by(_REFUSED, str(error))
-
-
-def _progress(job: Job[str], wanted: Wanted) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="pretrained_progress"):
-        live.show_job("pretrained_opening", job, wanted.name, _doing, below=say("continues"))
-        st.button(
-            say("cancel"),
-            icon=":material/close:",
-            key="pretrained_cancel",
-            on_click=state.callback(jobs.cancel, wanted),
-            width="content",
-        )
-
-
-def _doing(seen: Seen[str]) -> str:
-    doing = visible_whole(seen.value)
-    if seen.seconds_left is None:
-        return doing
-    return say("doing_with_time", doing=doing, left=duration(seen.seconds_left))
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
