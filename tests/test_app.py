@@ -59,7 +59,7 @@ def test_every_view_of_every_architecture(view, architecture):
         "heads": "headlight_attention_heads",
         "compare": "headlight_compare_grids",
         "lab": "headlight_mask_painter",
-        "train": "headlight_tensor_grid",
+        "train": "headlight_training",
         "generate": "headlight_generation_steps",
     }
     if view == "generate" and architecture in ("encoder", "attention"):

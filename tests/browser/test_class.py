@@ -39,6 +39,13 @@ def test_who_began_a_class_teaches_it_also_after_a_reload_and_leads_its_students
     expect(student.get_by_text("Your teacher reveals the answer.")).to_be_visible()
     expect(student.locator(".st-key-join_class")).to_have_count(0)
 
+    finished = teacher.evaluate("probe.finished")
+    with rerun(student):
+        click_cell(panels(student, "expectation"), 2, 1, (5, 5))
+    expect(teacher.locator(".st-key-tally")).to_contain_text("1 person has answered")
+    expect(teacher.get_by_role("meter", name="key 1 “dog”")).to_have_attribute("aria-valuenow", "100")
+    assert teacher.evaluate("probe.finished") == finished, "no script runs for it"
+
     with rerun(teacher):
         teacher.locator(".st-key-token_strip .chip").nth(4).click()
     with rerun(student):

@@ -25,7 +25,11 @@ def start(page: Page) -> None:
 
 def runs(page: Page) -> None:
     """Waits for a step of a long training, however far it is by then."""
-    expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"Step [1-9][\d,]* of 20,000"))
+    expect(bars(page)).to_contain_text(re.compile(r"Step [1-9][\d,]* of 20,000"))
+
+
+def bars(page: Page) -> Locator:
+    return page.locator(".progress-bar:visible")
 
 
 def moments(page: Page) -> Locator:
@@ -43,16 +47,18 @@ def test_a_training_ends_by_itself(open_app):
     start(page)
     wait_for(page, f"Trained {STEPS} steps")
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
-    expect(panels(page, "training_0")).to_have_count(RECIPES["reverse"].n_heads)
-    expect(page.locator(".js-plotly-plot")).to_have_count(2)
+    expect(panels(page, "training")).to_have_count(RECIPES["reverse"].n_heads)
+    expect(page.locator(".curves svg")).to_have_count(2)
 
 
 def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
     page = open_app(**a_training(20_000))
     start(page)
     runs(page)
-    before = page.evaluate("probe.painted.training_0 ?? 0")
-    page.wait_for_function("before => (probe.painted.training_0 ?? 0) > before + 1", arg=before)
+    settle(page)
+    before = page.evaluate("({ drawn: probe.painted.training, finished: probe.finished })")
+    page.wait_for_function("before => probe.painted.training > before.drawn + 1", arg=before)
+    assert page.evaluate("probe.finished") == before["finished"], "no script runs for it"
     another_task_stands_alone_on_the_screen(page)
     settle(page)  # the address is the last that is changed
     page.reload()
@@ -81,7 +87,7 @@ def test_a_stopped_training_is_stopped_after_any_reload_and_kept(open_app):
     stopped = page.get_by_text(re.compile("Stopped after")).first.inner_text()
     page.reload()
     expect(moments(page)).to_contain_text(stopped)
-    expect(page.get_by_test_id("stProgress")).to_have_count(0)
+    expect(bars(page)).to_have_count(0)
 
 
 def another_task_stands_alone_on_the_screen(page: Page) -> None:
@@ -90,7 +96,7 @@ def another_task_stands_alone_on_the_screen(page: Page) -> None:
     page.get_by_role("option", name="Sort", exact=True).click()
     elsewhere = page.locator(".st-key-elsewhere")
     expect(elsewhere).to_contain_text("Training goes on: Reverse")
-    expect(page.get_by_test_id("stProgress")).to_have_count(1)
+    expect(bars(page)).to_have_count(1)
     expect(page.locator(".training-answer")).to_have_count(1)
     expect(page.locator(".training-answer")).to_contain_text("3141592653")
     wait_for(page, "Recorded")
@@ -103,8 +109,8 @@ def test_loss_answer_and_heads_are_in_sight_at_once(open_app):
     page = open_app(view="train", height=720)
     for shown in (
         page.locator(".training-answer"),
-        panels(page, "training_0").first,
-        page.locator(".stPlotlyChart").first,
+        panels(page, "training").first,
+        page.locator(".curves svg").first,
     ):
         box = shown.bounding_box()
         assert box["y"] + box["height"] < 720

@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from threading import Event
 
+from visualizer.components.picture import Picture
+from visualizer.components.progress.element import progress
 from visualizer.components.token_way.element import packed_way, paths_in
 from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
@@ -17,13 +19,10 @@ from visualizer.runs.tokens import TokenSequence
 from visualizer.server.mount import mount
 from visualizer.state.state import FIRST, Choices
 from visualizer.state.token_way_events import listeners
-from visualizer.work.jobs import rerun_when
+from visualizer.work import live
 
 FILE = Path(__file__).with_name("opening.packed")
 TOKENS = Path(__file__).with_name("opening_tokens.json")
-
-EVERY_SECONDS = 0.2
-"""The seconds between two checks whether PyTorch is loaded, by a page that shows the picture of the file."""
 
 
 def is_known(choices: Choices) -> bool:
@@ -41,12 +40,13 @@ def show(choices: Choices) -> None:
     picture = packed_way(data)
     mount(picture, **listeners(paths_in(data)))
     wait_for_picture()
-    asked = Event()
+    is_drawn = Event()
 
-    def is_there() -> bool:
-        if asked.is_set():  # by the page itself, for the second time: the picture has left
+    def until_warm(address: str) -> Picture | None:
+        """Draw nothing, until PyTorch is there. The first to draw it is the script, all others are browsers."""
+        if is_drawn.is_set():
             picture_is_there()
-        asked.set()
-        return is_warm()
+        is_drawn.set()
+        return None if is_warm() else progress((), key="until_warm", address=address)
 
-    rerun_when(is_there, EVERY_SECONDS)
+    live.show("opening", "", until_warm)

@@ -3,6 +3,7 @@
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
     /numbers/run.headlight                     all its stages, as a recording
     /pictures/heads, /pictures/compare         what the picture of a view draws
+    /jobs/<name>                               what moves by itself, as far as it has come
     /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
     /followed                                  a WebSocket: pictures for a hand that moves, one after the other
 
@@ -28,6 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from model.texts import texts_of
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
 from visualizer.server.mount import script
+from visualizer.work import live
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer
@@ -64,6 +66,17 @@ async def numbers(request: Request) -> Response:
 async def pictures(request: Request) -> Response:
     """Answer with the packed numbers of a view's picture."""
     return await _answered(request, read_picture_address, request.path_params["view"], _picture)
+
+
+async def jobs(request: Request) -> Response:
+    """Answer how far something is that moves by itself; without content once it has ended."""
+    if (moving := live.moving_at(request.path_params["name"])) is None:
+        return _refused(ValueError(say("no_job")), status=404)
+    picture = await to_thread.run_sync(lambda: moving.picture)
+    headers = {**_PLAIN, "Cache-Control": "no-store"}
+    if picture is None:
+        return Response(status_code=204, headers=headers)
+    return Response(picture.data, media_type=_TYPES["packed"], headers=headers)
 
 
 async def scripts(request: Request) -> Response:
@@ -133,6 +146,7 @@ async def _texts(socket: WebSocket) -> AsyncIterator[str]:
 ROUTES: list[BaseRoute] = [
     Route("/numbers/{file}", numbers),
     Route("/pictures/{view}", pictures),
+    Route("/jobs/{name}", jobs),
     Route("/scripts/{file}", scripts),
     WebSocketRoute("/followed", followed),
 ]

@@ -1,107 +1,116 @@
-"""Work of one session that takes long, one job of a kind: its beginning, its progress, and the way to end it."""
+"""Work that takes long, by what it is about: its beginning, its progress, and the way to end it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.safe_text import markdown_safe
+from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.state import drafts, state
-from visualizer.work.jobs import Job, Seen, duration, watch
+from visualizer.state.visitors import name_of_session
+from visualizer.work import live
+from visualizer.work.jobs import Job, Jobs, Report, Seen
+from visualizer.work.live import how_far
 
 say = texts_of(__name__)
 
 Value = TypeVar("Value")
-Progress = Callable[[float], None]
+Work = Callable[[Report[str]], object]
+"""Does something in a thread of its own, and tells what, and the fraction done. It keeps what it comes to."""
+
+_JOBS: Jobs[str] = Jobs()
 
 
-def last(kind: str) -> Job[None] | None:
-    """The job of a kind that was begun last in this session."""
-    job = drafts.put_by_before(kind)
-    return job if isinstance(job, Job) else None
-
-
-def begin(kind: str, subject: object, work: Callable[[Progress], object]) -> Job[None] | None:
-    """Begin a job in place of the last of its kind; None where too much is computed, as ``say_refusal`` then tells.
-
-    Args:
-        kind: what it does, in one word.
-        subject: what it is about.
-        work: does it in a thread of its own, and tells the fraction done; what it comes to is for it to keep.
-    """
-    if (before := last(kind)) is not None:
-        before.stop()
-    try:
-        job = Job[None](subject, None, lambda report: work(lambda fraction: report(None, fraction)))
-    except ValueError as error:
-        drafts.put_by(_refusal(kind), str(error))
-        return None
-    drafts.put_by(_refusal(kind), "")
-    drafts.put_by(kind, job)
-    return job
-
-
-def _refusal(kind: str) -> str:
-    return f"{kind}_refused"
-
-
-def running(kind: str, subject: object) -> Job[None] | None:
-    """The last job of a kind, if it is about this subject and has not ended."""
-    job = last(kind)
-    return job if job is not None and job.subject == subject and job.peek().is_running else None
-
-
-def say_refusal(kind: str) -> None:
-    """Draw why the last job of a kind was not begun, if it was not."""
-    if refused := drafts.put_by_before(_refusal(kind)):
-        st.error(markdown_safe(str(refused)), icon=":material/error:")
-
-
-def show(kind: str, job: Job[None], words: Callable[[Seen[None]], str]) -> None:
-    """Draw how far a job is, in words, and the way to end it, until it ends."""
-
-    def draw(seen: Seen[None]) -> None:
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            st.progress(min(1.0, seen.fraction), text=words(seen))
-            st.button(
-                say("stop"),
-                icon=":material/stop:",
-                key=f"stop_{kind}",
-                on_click=state.callback(job.stop),
-                width="content",
-            )
-
-    watch(job.look, draw)
-
-
-def offer(kind: str, subject: object, label: str, work: Callable[[Progress], object], said: str) -> None:
-    """Draw the button that begins some work, or how far it is.
+def offer(
+    kind: str,
+    subject: Hashable,
+    label: str,
+    work: Work,
+    *,
+    outlives_page: bool = False,
+    below: str = "",
+    icon: str = ":material/science:",
+    is_primary: bool = False,
+) -> None:
+    """Draw the button that begins some work, or how far it is, whoever began it.
 
     Args:
-        kind: what it does, in one word.
+        kind: what it does, in one word: a session does one of a kind at a time.
         subject: what it is about.
         label: of the button.
-        work: as ``begin`` takes it.
-        said: what it does, in words.
+        work: what is to be done.
+        outlives_page: whether it goes on though nobody looks, and beside others of its kind.
+        below: a line below the bar.
+        icon: of the button.
+        is_primary: whether it is the one that a person is to see first.
     """
-    if (job := running(kind, subject)) is not None:
-        show(kind, job, lambda seen: how_far(said, seen.fraction, seen.seconds_left))
+    if is_shown(kind, subject, label, below=below):
         return
-    say_refusal(kind)
-    if (job := last(kind)) is not None and job.subject == subject and job.peek().phase == "failed":
-        st.error(say("failed", why=markdown_safe(job.peek().failure)), icon=":material/error:")
+    job, refused = _JOBS.of((kind, subject)), drafts.put_by_before(_refusal(kind, subject))
+    if failed := str(refused or "") or (job.peek().failure if job is not None else ""):
+        st.error(markdown_safe(visible_whole(failed)), icon=":material/error:")
     st.button(
         label,
-        icon=":material/science:",
         key=f"begin_{kind}",
-        on_click=state.callback(begin, kind, subject, work),  # here, a second act could break off the run
+        on_click=state.callback(_begin, kind, subject, work, outlives_page),  # a second act could break off the run
+        icon=icon,
+        type="primary" if is_primary else "secondary",
     )
 
 
-def at_once(work: Callable[[Progress], Value], said: str) -> Value:
+def is_shown(kind: str, subject: Hashable, label: str, *, below: str = "") -> bool:
+    """Draw how far some work is, and the way to end it; False where this session does not wait for any."""
+    job = _JOBS.of((kind, subject))
+    if job is None or job is drafts.put_by_before(_left(kind)) or not job.peek().is_running:
+        return False
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key=f"running_{kind}"):
+        live.show_job(f"progress_{kind}", job, label, _words, below=below)
+        st.button(
+            say("stop"),
+            icon=":material/stop:",
+            key=f"stop_{kind}",
+            on_click=state.callback(_leave, kind, job),
+            width="content",
+        )
+    return True
+
+
+def _words(seen: Seen[str]) -> str:
+    return how_far(visible_whole(seen.value), seen.fraction, seen.seconds_left)
+
+
+def _begin(kind: str, subject: Hashable, work: Work, outlives_page: bool) -> None:
+    before = drafts.put_by_before(kind)
+    if isinstance(before, Job) and not outlives_page:
+        before.leave(name_of_session())
+    drafts.put_by(_left(kind), None)
+    drafts.put_by(_refusal(kind, subject), "")
+    try:
+        job = _JOBS.start((kind, subject), lambda: Job(say("starting"), work, stops_unwatched=not outlives_page))
+    except ValueError as error:
+        drafts.put_by(_refusal(kind, subject), str(error))
+    else:
+        drafts.put_by(kind, job)
+
+
+def _leave(kind: str, job: Job[str]) -> None:
+    """End a job for this session; it goes on where somebody else looks at it."""
+    drafts.put_by(_left(kind), job)
+    job.leave(name_of_session())
+
+
+def _left(kind: str) -> str:
+    return f"{kind}_left"
+
+
+def _refusal(kind: str, subject: Hashable) -> str:
+    return f"{kind}_refused_{hash(subject)}"
+
+
+def at_once(work: Callable[[Callable[[float], None]], Value], said: str) -> Value:
     """Do some work while the page waits, with a bar."""
     bar = st.progress(0.0, text=how_far(said, 0.0))
 
@@ -111,10 +120,3 @@ def at_once(work: Callable[[Progress], Value], said: str) -> Value:
     found = work(tell)
     bar.empty()
     return found
-
-
-def how_far(said: str, done: float, seconds_left: float | None = None) -> str:
-    """``Counting … 40%, about 3 seconds left``."""
-    if seconds_left is None:
-        return say("how_far", said=said, done=done)
-    return say("how_far_and_left", said=said, done=done, left=duration(seconds_left))

@@ -6,11 +6,10 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
-
-import streamlit as st
 
 from model.texts import texts_of
 from visualizer.state.visitors import has_page
@@ -24,13 +23,10 @@ UNWATCHED_SECONDS = 10.0
 """A job that nobody has looked at for so long stops: the page was closed, or something else is on it."""
 
 LEFT_SECONDS = 3.0
-"""The same once somebody has left it: others ask twice a second."""
+"""The same once somebody has left it: others ask every two seconds at least."""
 
 FORESEEN_FROM = 0.02
 """The share to be done before the time left is foreseen: the first pace is seldom that of the rest."""
-
-EVERY_SECONDS = 0.5
-"""The seconds between two looks at a running job by its page."""
 
 SLOTS = threading.BoundedSemaphore(AT_ONCE)
 """One for each job that may run, shared by all sessions."""
@@ -80,13 +76,13 @@ class Job(Generic[Value]):
     """One piece of work, until it is done, stopped or no longer looked at.
 
     Args:
-        subject: what it is about; whoever finds a job can tell by it whether it is the one to wait for.
         value: what there is before the first report.
         work: called in the thread with the function that it reports to.
         stops_unwatched: whether it stops once nobody looks; else it goes on until it is done or left.
         clock: seconds that pass.
         ended: is set once nobody wants to hear of it any more.
         slots: from which the job takes one while it runs.
+        keep: is given what it came to, before anybody sees that it has ended.
 
     Raises:
         ValueError: no slot is free.
@@ -94,7 +90,6 @@ class Job(Generic[Value]):
 
     def __init__(
         self,
-        subject: object,
         value: Value,
         work: Callable[[Report[Value]], object],
         *,
@@ -102,18 +97,18 @@ class Job(Generic[Value]):
         clock: Callable[[], float] = time.monotonic,
         ended: threading.Event | None = None,
         slots: threading.Semaphore = SLOTS,
+        keep: Callable[[Seen[Value]], object] = lambda _: None,
     ) -> None:
         if not slots.acquire(blocking=False):
             raise ValueError(say("no_room"))
-        self.subject = subject
-        self._work, self._clock, self._slots = work, clock, slots
+        self._clock, self._slots = clock, slots
         self._lock, self._stop = threading.Lock(), ended or threading.Event()
         self._watched = {"": clock()}  # by whom, and when last
         self._ends_after = UNWATCHED_SECONDS if stops_unwatched else math.inf
         self._first: tuple[float, float] | None = None  # the fraction first reported, and when
         self._end = math.inf  # the earliest that was foreseen: what is left never grows
         self._seen = Seen(value)
-        self._thread = threading.Thread(target=self._run, name="job", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(work, keep), name="job", daemon=True)
         self._thread.start()
 
     def peek(self) -> Seen[Value]:
@@ -151,11 +146,11 @@ class Job(Generic[Value]):
     def _is_watched(self) -> bool:
         return self._clock() - max(self._watched.values(), default=-math.inf) <= self._ends_after
 
-    def _run(self) -> None:
+    def _run(self, work: Callable[[Report[Value]], object], keep: Callable[[Seen[Value]], object]) -> None:
         phase: Phase = "finished"
         failure = ""
         try:
-            self._work(self._report)
+            work(self._report)
         except _EndedError:
             phase = "stopped" if self._stop.is_set() else "unwatched"
         except Exception as error:
@@ -169,6 +164,7 @@ class Job(Generic[Value]):
             self._slots.release()
             with self._lock:
                 self._seen = replace(self._seen, phase=phase, seconds=self._seconds(), failure=failure)
+                keep(self._seen)
 
     def _report(self, value: Value, fraction: float) -> None:
         with self._lock:
@@ -190,36 +186,36 @@ class Job(Generic[Value]):
         return self._clock() - self._first[1] if self._first else 0.0
 
 
-def watch(look: Callable[[], Seen[Value] | None], draw: Callable[[Seen[Value]], object]) -> None:
-    """Draw a job again and again while it runs; then the whole page once more, without the clock.
+class Jobs(Generic[Value]):
+    """Jobs by what they are about, which sessions share: those begun last, some of which run.
 
     Args:
-        look: looks at the job; None where there is nothing to watch any more.
-        draw: draws what was seen.
+        room: the most that are known.
     """
 
-    def beat() -> None:
-        seen = look()
-        if seen is None or not seen.is_running:
-            st.rerun()
-        draw(seen)
+    def __init__(self, room: int = 32) -> None:
+        self._room, self._lock = room, threading.Lock()
+        self._jobs: OrderedDict[Hashable, Job[Value]] = OrderedDict()
 
-    st.fragment(beat, run_every=EVERY_SECONDS)()
+    def of(self, subject: Hashable) -> Job[Value] | None:
+        """Return the last job about something."""
+        with self._lock:
+            return self._jobs.get(subject)
 
+    def start(self, subject: Hashable, begin: Callable[[], Job[Value]]) -> Job[Value]:
+        """Return the job about something that runs, or else a new one.
 
-def rerun_when(is_there: Callable[[], bool], every: float) -> None:
-    """Draw the whole page once more as soon as something is there.
-
-    Args:
-        is_there: whether it is.
-        every: how often the page asks, in seconds.
-    """
-
-    def look() -> None:
-        if is_there():
-            st.rerun()
-
-    st.fragment(look, run_every=every)()
+        Raises:
+            ValueError: no slot is free.
+        """
+        with self._lock:
+            job = self._jobs.get(subject)
+            if job is None or not job.peek().is_running:
+                job = self._jobs[subject] = begin()
+            self._jobs.move_to_end(subject)
+            while len(self._jobs) > self._room:
+                self._jobs.popitem(last=False)
+            return job
 
 
 def duration(seconds: float) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Event
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from visualizer.components.packing import header_of
 from visualizer.safe_text import markdown_safe
 from visualizer.work import background
+from visualizer.work.jobs import Jobs
 
 IS_BEGUN, MAY_END = Event(), Event()
 
@@ -18,38 +22,84 @@ def page_with_an_offer() -> None:
     from tests.visualizer.work.test_background import IS_BEGUN, MAY_END
     from visualizer.work import background
 
-    def work(progress: background.Progress) -> None:
-        progress(0.0)
+    def work(report):
+        report("Counting …", 0.25)
         IS_BEGUN.set()
         MAY_END.wait(60)
 
     if st.session_state.get("breaks_off"):
         st.stop()  # as when the page says something newer meanwhile
-    background.offer("counting", "sheep", "Count", work, "Counting …")
+    background.offer("counting", st.session_state.get("subject", "sheep"), "Count", work)
 
 
-def test_a_click_begins_the_work_also_where_the_run_after_it_is_broken_off():
+@pytest.fixture(autouse=True)
+def knows_of_no_work(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(background, "_JOBS", Jobs())
     IS_BEGUN.clear()
     MAY_END.clear()
-    app = AppTest.from_function(page_with_an_offer, default_timeout=60).run()
-    app.session_state["breaks_off"] = True
-    app.button(key="begin_counting").click().run()
-    assert IS_BEGUN.wait(60)
+    yield
     MAY_END.set()
 
 
+def opened() -> AppTest:
+    return AppTest.from_function(page_with_an_offer, default_timeout=60).run()
+
+
+def bars(app: AppTest) -> list[str]:
+    assert not app.exception
+    return [bar["text"] for one in app.get("bidi_component") for bar in header_of(one.proto.bytes)["bars"]]
+
+
+def test_a_click_begins_the_work_also_where_the_run_after_it_is_broken_off():
+    app = opened()
+    app.session_state["breaks_off"] = True
+    app.button(key="begin_counting").click().run()
+    assert IS_BEGUN.wait(60)
+
+
+def test_sessions_share_work_and_it_goes_on_until_the_last_of_them_stops_it():
+    app = opened()
+    app.button(key="begin_counting").click().run()
+    assert IS_BEGUN.wait(60)
+    other = opened()
+    assert bars(other) == bars(app.run()) == ["Counting … 25%"]
+    job = app.session_state["_counting"]
+    app.button(key="stop_counting").click().run()
+    assert app.button(key="begin_counting"), "whoever has stopped it can begin it again"
+    assert bars(other.run()) == ["Counting … 25%"]
+    assert job.peek().is_running
+    other.button(key="stop_counting").click().run()
+    assert job.peek().phase == "stopped"
+
+
+def test_a_session_that_begins_other_work_of_the_kind_leaves_what_it_did_before():
+    app = opened()
+    app.button(key="begin_counting").click().run()
+    assert IS_BEGUN.wait(60)
+    before = app.session_state["_counting"]
+    app.session_state["subject"] = "goats"
+    app.run().button(key="begin_counting").click().run()
+    assert before.peek().phase == "stopped"
+    assert app.session_state["_counting"].peek().is_running
+
+
+def test_what_failed_says_why_and_can_be_begun_again(monkeypatch):
+    monkeypatch.setattr(MAY_END, "wait", lambda _: 1 / 0)
+    app = opened()
+    app.button(key="begin_counting").click().run()
+    app.session_state["_counting"]._thread.join()
+    app.run()
+    assert [error.value for error in app.error] == ["division by zero"]
+    assert app.button(key="begin_counting")
+
+
 def test_what_is_not_begun_says_why(monkeypatch):
-    monkeypatch.setattr(background, "Job", _Refused)
-    app = AppTest.from_function(page_with_an_offer, default_timeout=60).run()
+    def refuse(*_, **__):
+        raise ValueError("There is **no** room.")
+
+    monkeypatch.setattr(background._JOBS, "start", refuse)
+    app = opened()
     app.button(key="begin_counting").click().run()
     assert not app.exception
     assert [error.value for error in app.error] == [markdown_safe("There is **no** room.")]
     assert app.button(key="begin_counting")
-
-
-class _Refused:
-    def __class_getitem__(cls, _kind: object) -> type[_Refused]:
-        return cls
-
-    def __init__(self, *_given: object) -> None:
-        raise ValueError("There is **no** room.")

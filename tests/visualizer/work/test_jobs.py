@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from visualizer.work import jobs
-from visualizer.work.jobs import LEFT_SECONDS, UNWATCHED_SECONDS, Job, duration
+from visualizer.work.jobs import LEFT_SECONDS, UNWATCHED_SECONDS, Job, Jobs, duration
 
 
 def endless(report):
@@ -17,7 +17,7 @@ def endless(report):
 
 
 def begin(work, **choices):
-    return Job("a", "none", work, slots=threading.Semaphore(1), **choices)
+    return Job("none", work, slots=threading.Semaphore(1), **choices)
 
 
 def ended(job):
@@ -37,7 +37,7 @@ def test_a_job_says_how_far_it_is_and_ends_when_it_is_done():
     job = begin(work)
     assert reported.wait(5)
     half = job.look()
-    assert (job.subject, half.value, half.fraction, half.is_running) == ("a", "half", 0.5, True)
+    assert (half.value, half.fraction, half.is_running) == ("half", 0.5, True)
     go_on.set()
     assert (ended(job).value, ended(job).phase) == ("all", "finished")
     assert (half.value, half.phase) == ("half", "running")
@@ -158,18 +158,36 @@ def test_a_failure_is_one_sentence_and_frees_the_place_of_the_job():
 
     slots = threading.BoundedSemaphore(1)
     for _ in range(2):
-        seen = ended(Job("a", "none", broken, slots=slots))
+        seen = ended(Job("none", broken, slots=slots))
         assert (seen.phase, seen.failure) == ("failed", "the process ended with 3")
 
 
 def test_only_so_many_run_at_once():
     slots = threading.BoundedSemaphore(1)
-    job = Job("a", "none", endless, slots=slots)
+    job = Job("none", endless, slots=slots)
     with pytest.raises(ValueError, match=r"^As much as this server has room for .*: try again in a minute\.$"):
-        Job("b", "none", endless, slots=slots)
+        Job("none", endless, slots=slots)
     job.stop()
     assert ended(job).phase == "stopped"
-    assert ended(Job("b", "none", lambda report: None, slots=slots)).phase == "finished"
+    assert ended(Job("none", lambda report: None, slots=slots)).phase == "finished"
+
+
+def test_what_a_job_came_to_is_kept_before_anybody_sees_that_it_has_ended():
+    kept = []
+    job = begin(lambda report: report("all", 1.0), keep=kept.append)
+    while job.peek().is_running:
+        pass
+    assert [(seen.value, seen.phase) for seen in kept] == [("all", "finished")]
+
+
+def test_of_many_jobs_the_newest_are_known_and_one_that_runs_is_shared():
+    known = Jobs[str](room=2)
+    started = [known.start(subject, lambda: begin(endless)) for subject in "abc"]
+    assert known.of("a") is None
+    assert known.start("c", lambda: begin(endless)) is known.of("c") is started[2]
+    for job in started:
+        job.stop()
+    assert known.start("c", lambda: begin(lambda report: None)) is not started[2]
 
 
 @pytest.mark.parametrize(

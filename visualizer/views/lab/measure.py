@@ -17,7 +17,6 @@ from visualizer.work import background
 from visualizer.work.jobs import duration
 
 say = texts_of(__name__)
-_JOB = "measuring"
 
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
@@ -29,9 +28,13 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     n_tokens = len(case.run.tokens[sequence])
     if effort(subject.settings, n_tokens) <= AT_ONCE:
         return background.at_once(partial(measure_and_keep, measured), say("doing"))
-    if background.running(_JOB, measured) is None:
-        _say_how_long(measured, n_tokens)
-    background.offer(_JOB, measured, say("measure"), partial(measure_and_keep, measured), say("doing"))
+    _say_how_long(measured, n_tokens)
+    background.offer(
+        "measuring",
+        measured,
+        say("measure"),
+        lambda report: measure_and_keep(measured, partial(report, say("doing"))),
+    )
     return None
 
 

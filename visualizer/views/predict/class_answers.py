@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from html import escape
 from urllib.parse import urlencode, urlsplit
 
@@ -13,21 +14,19 @@ import segno
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.safe_text import markdown_safe
+from visualizer.components.picture import Picture
+from visualizer.components.progress.element import Bar, progress
 from visualizer.state import drafts, state
 from visualizer.state.controls import key_of, shown_in
 from visualizer.state.expectations import expect, expectation_at
-from visualizer.state.part import draw_all
 from visualizer.state.state import Choices
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words, cells_in_words, position, right_answers
+from visualizer.work import live
 from visualizer.work.classroom import CLASSROOM, name_of_question
 from visualizer.work.membership import is_student, key_in
 
 say = texts_of(__name__)
-
-EVERY_SECONDS = 2.0
-"""The seconds between two looks at the counts while they are in sight."""
 
 MOST_BARS = 12
 _MET = "questions_met"
@@ -68,7 +67,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     shown = False
     with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
         if is_student():
-            st.fragment(_to_the_class, run_every=EVERY_SECONDS)(code, name)
+            _to_the_class(code, name)
         else:
             CLASSROOM.ask(code, name, for_students(state.chosen()).link)
             shown = st.toggle(
@@ -79,7 +78,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
                 width="content",
             )
         if not shown:
-            st.caption(say("counted", asked_for=_asked_for(question)), width="content")
+            st.caption(say("counted", asked_for=_asked_for(question, is_markdown=True)), width="content")
     if not shown:
         yield
         return
@@ -89,7 +88,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
             _way_to_join(code)
     right = right_answers(question) if revealed else frozenset()
     with answers, st.container(key="tally"):
-        st.fragment(_tally, run_every=EVERY_SECONDS)(code, name, _asked_for(question), right)
+        live.show("class_tally", (code, name, revealed), partial(_tally, code, name, _asked_for(question), right))
     with drawn:
         yield
 
@@ -122,26 +121,35 @@ def for_students(choices: Choices) -> Choices:
 
 
 def _to_the_class(code: str, name: str) -> None:
-    """For a student whose page asks another question than the teacher's: the way to that one."""
-    asked, link = CLASSROOM.asked(code)
-    if asked in ("", name) or not st.button(say("go_there"), key="to_the_class", type="primary"):
-        return
-    there = state.read({field: [value] for field, value in link.items()})
+    """For a student whose page asks another question than the teacher's: the way to that one, once there is one."""
+    asked, _ = CLASSROOM.asked(code)
+
+    def look(address: str) -> Picture | None:
+        is_same = CLASSROOM.asked(code)[0] == asked
+        return progress((), key="class_question", address=address) if is_same else None
+
+    live.show("class_question", (code, asked), look)
+    if asked not in ("", name):
+        st.button(say("go_there"), key="to_the_class", type="primary", on_click=state.callback(_go_there, code))
+
+
+def _go_there(code: str) -> None:
+    there = state.read({field: [value] for field, value in CLASSROOM.asked(code)[1].items()})
     state.choose(there.settings, there.selection)
-    draw_all()
 
 
-def _tally(code: str, name: str, asked_for: str, right: frozenset[str]) -> None:
-    """A bar for each answer of the class, looked up again and again."""
+def _tally(code: str, name: str, asked_for: str, right: frozenset[str], address: str) -> Picture:
+    """A bar for each answer of the class."""
     counts = CLASSROOM.counts(code, name)
     total = sum(counts.values())
-    st.caption(_total(total, asked_for))
-    for text, count in list(counts.items())[:MOST_BARS]:
-        tick = ":material/check: " if text in right else ""
-        st.progress(count / total, text=say("answer", tick=tick, text=markdown_safe(text), count=count))
-    if len(counts) > MOST_BARS:
-        people = sum(list(counts.values())[MOST_BARS:])
-        st.caption(say("more", more=len(counts) - MOST_BARS, people=people))
+    bars = [
+        Bar(text, say("answer", tick="✓ " if text in right else "", text=text, count=count), count / total)
+        for text, count in list(counts.items())[:MOST_BARS]
+    ]
+    people = sum(list(counts.values())[MOST_BARS:])
+    below = say("more", more=len(counts) - MOST_BARS, people=people) if people else ""
+    above = _total(total, asked_for)
+    return progress(bars, key="class_tally", address=address, role="meter", above=above, below=below)
 
 
 def _total(total: int, asked_for: str) -> str:
@@ -152,11 +160,11 @@ def _total(total: int, asked_for: str) -> str:
     return say("people", total=total, asked_for=asked_for)
 
 
-def _asked_for(question: Question) -> str:
+def _asked_for(question: Question, *, is_markdown: bool = False) -> str:
     """Reduce a question about a matrix to the one row whose answer counts."""
     if isinstance(question, TokenQuestion):
         return ""
-    return say("row", row=position(question.panel.rows, question.row))
+    return say("row", row=position(question.panel.rows, question.row, is_markdown=is_markdown))
 
 
 def _answer(question: Question, of: Hashable) -> str:

@@ -97,7 +97,7 @@ def start_job(recipes: Sequence[Recipe], trained: Trainer = reports_of_a_process
                     trainings[index] = trainings[index].after(each)
                 report(tuple(trainings), fraction_of(trainings))
 
-    return Job(tuple(recipes), begun, work, ended=ended, **more)
+    return Job(begun, work, ended=ended, **more)
 
 
 def fraction_of(trainings: Sequence[Training]) -> float:

@@ -5,15 +5,14 @@ A training follows from its recipe, so it is found by that: after a reload, from
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from functools import lru_cache
 
 from model.learning.recordings import recorded
 from model.learning.training import Progress, Recipe, train
 from model.learning.worker import Trainer, reports_of_a_process
 from visualizer.views.train.job import Training, Trainings, start_job
-from visualizer.work.jobs import Job, Seen
+from visualizer.work.cache import Kept
+from visualizer.work.jobs import Job, Jobs, Seen
 
 Recipes = tuple[Recipe, ...]
 
@@ -30,10 +29,9 @@ class Memory:
     """
 
     def __init__(self, kept_bytes: int = KEPT_BYTES, trained: Trainer = reports_of_a_process) -> None:
-        self._kept_bytes, self._trained = kept_bytes, trained
-        self._lock = threading.Lock()
-        self._jobs: OrderedDict[Recipes, Job[Trainings]] = OrderedDict()
-        self._finished: OrderedDict[Recipes, Seen[Trainings]] = OrderedDict()
+        self._trained = trained
+        self._jobs: Jobs[Trainings] = Jobs()
+        self._ended: Kept[tuple[Recipes, bool], Seen[Trainings]] = Kept(kept_bytes, size=_n_bytes)
 
     def start(self, recipes: Recipes) -> Job[Trainings]:
         """The job that trains these: the one that runs, or else a new one.
@@ -41,54 +39,24 @@ class Memory:
         Raises:
             ValueError: too much is being trained already.
         """
-        with self._lock:
-            before = self._jobs.get(recipes)
-            if before is not None and before.peek().is_running:
-                return before
-            job = start_job(recipes, self._trained)
-            if before is not None:
-                self._set_aside(recipes, before.peek())
-            self._jobs[recipes] = job
-            self._jobs.move_to_end(recipes)
-            self._forget()
-            return job
+
+        def keep(seen: Seen[Trainings]) -> None:
+            self._ended.keep((recipes, seen.phase == "finished"), seen)
+
+        return self._jobs.start(recipes, lambda: start_job(recipes, self._trained, keep=keep))
 
     def running(self, recipes: Recipes) -> Job[Trainings] | None:
         """The job that is training these now."""
-        with self._lock:
-            job = self._jobs.get(recipes)
+        job = self._jobs.of(recipes)
         return job if job is not None and job.peek().is_running else None
 
     def finished(self, recipes: Recipes) -> Seen[Trainings] | None:
         """Return the results of these recipes, where they were trained to the end."""
-        with self._lock:
-            job = self._jobs.get(recipes)
-            if job is not None and job.peek().phase == "finished":
-                return job.peek()
-            return self._finished.get(recipes)
+        return self._ended.get((recipes, True))
 
     def interrupted(self, recipes: Recipes) -> Seen[Trainings] | None:
         """Return the results of these recipes, where their training ended before that."""
-        with self._lock:
-            job = self._jobs.get(recipes)
-        return job.peek() if job is not None and job.peek().phase in ("stopped", "unwatched", "failed") else None
-
-    def _set_aside(self, recipes: Recipes, state: Seen[Trainings]) -> None:
-        """Keep what was finished while the same is trained again."""
-        if state.phase == "finished":
-            self._finished[recipes] = state
-            self._finished.move_to_end(recipes)
-
-    def _forget(self) -> None:
-        """Forget the oldest of what has ended, until the rest fits."""
-        ended = [recipes for recipes, job in self._jobs.items() if not job.peek().is_running]
-        total = sum(map(_n_bytes, [*self._finished.values(), *(self._jobs[recipes].peek() for recipes in ended)]))
-        while total > self._kept_bytes and self._finished:
-            total -= _n_bytes(self._finished.popitem(last=False)[1])
-        for recipes in ended:
-            if total <= self._kept_bytes:
-                return
-            total -= _n_bytes(self._jobs.pop(recipes).peek())
+        return self._ended.get((recipes, False))
 
 
 def _n_bytes(seen: Seen[Trainings]) -> int:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import streamlit as st
 
 from model.learning.checkpoints import Checkpoint, dump
-from model.learning.tasks import TASKS, Task
+from model.learning.tasks import TASKS
 from model.learning.training import Progress
 from model.texts import texts_of
-from visualizer.colors import WARNING
+from visualizer.components.picture import Picture
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.components.training.element import Curve, Side, Written
 from visualizer.runs.trained import keep, shape_of
-from visualizer.safe_text import markdown_safe
-from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
-from visualizer.state.theme import theme
-from visualizer.views.train.answers import Answer, Heads, answer, heads, trained_model
+from visualizer.views.train.answers import Heads, answer, heads, trained_model
 from visualizer.views.train.controls import Look
-from visualizer.views.train.job import Training
+from visualizer.views.train.job import Training, Trainings
+from visualizer.views.train.plan import Plan
 
 say = texts_of(__name__)
-
-_STYLE = (Path(__file__).parent / "train.css").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,57 +47,48 @@ class Moment:
         return Checkpoint(self.training.recipe, self.progress.step, self.progress.weights)
 
 
-def moment_at(name: str, training: Training, step: int | None) -> Moment:
-    """The last moment of a training up to a step; the newest where none is given."""
+def moments_at(plan: Plan, trainings: Trainings, step: int | None) -> list[Moment]:
+    """The last moment of each training up to a step; the newest where none is given."""
+    return [_moment_at(name, training, step) for name, training in zip(plan.names, trainings, strict=True)]
+
+
+def _moment_at(name: str, training: Training, step: int | None) -> Moment:
     so_far = [moment for moment in training.moments if step is None or moment.step <= step]
     matches = [moment.exact_match for moment in so_far if moment.exact_match is not None]
     return Moment(name, training, so_far[-1], matches[-1])
 
 
-def style() -> None:
-    """The style of its line."""
-    st.html(f"<style>{_STYLE}</style>")
-
-
-def numbers(moment: Moment) -> None:
-    """The numbers that say how good it is."""
-    st.html(
-        f'<div class="training-numbers"><span><b>{moment.exact_match:.0%}</b>{say("held_out")}</span>'
-        f"<span><b>{_short(moment.progress.loss)}</b>{say('loss')}</span></div>"
+def side_of(moment: Moment, look: Look) -> Side:
+    """A moment as a picture shows it: its curves, its numbers, its answer to the text, and every head."""
+    training = moment.training
+    return Side(
+        name=moment.name,
+        losses=Curve(training.steps, training.losses),
+        matches=Curve(training.matched, training.matches),
+        numbers=((f"{moment.exact_match:.0%}", say("held_out")), (_short(moment.progress.loss), say("loss"))),
+        written=_written(moment, look),
     )
 
 
 def _short(loss: float) -> str:
-    return "&lt; 0.001" if loss < 1e-3 else f"{loss:.3f}"
+    return "< 0.001" if loss < 1e-3 else f"{loss:.3f}"
 
 
-def picture(moment: Moment, look: Look, key: str) -> None:
-    """The answer to the text, and every head of the attention."""
+def _written(moment: Moment, look: Look) -> tuple[Written, Picture] | str:
     recipe = moment.training.recipe
     try:
         model = trained_model(recipe, moment.progress.weights)
     except ValueError as error:
-        st.warning(markdown_safe(str(error)), icon=":material/error:")
-        return
-    _answer(TASKS[recipe.task], look.text, answer(model, TASKS[recipe.task], look.text))
-    _attention(heads(model, recipe, look.text, look.kind, look.layer), key)
-
-
-def _answer(task: Task, text: str, given: Answer) -> None:
-    tokens = task.joined(
-        html.escape(token) if token_is_right else f'<span class="wrong">{html.escape(token)}</span>'
-        for token, token_is_right in zip(given.written, given.judged, strict=True)
-    )
-    written = tokens if given.written else f'<span class="note">{say("nothing")}</span>'
+        return str(error)
+    task = TASKS[recipe.task]
+    given = answer(model, task, look.text)
     note = f"{'✓' if given.is_right else '✗'} {given.note}"
-    st.html(
-        f'<div class="training-answer" style="--wrong: {WARNING[theme()]}">'
-        f'<span class="asked">{html.escape(text)} →</span><span>{written}{"" if given.ended else "…"}</span>'
-        f'<span class="note">{html.escape(note)}</span></div>'
-    )
+    tokens = tuple(zip(given.written, given.judged, strict=True))
+    written = Written(look.text, tokens, task.joined(("", "")), given.ended, note)
+    return written, _attention(heads(model, recipe, look.text, look.kind, look.layer))
 
 
-def _attention(found: Heads, key: str) -> None:
+def _attention(found: Heads) -> Picture:
     panels = [
         Panel(
             name="weights",
@@ -118,7 +104,7 @@ def _attention(found: Heads, key: str) -> None:
         )
         for head, weights in enumerate(found.weights)
     ]
-    mount(tensor_grid(panels, layout="wrap", key=key))
+    return tensor_grid(panels, layout="wrap", key="training_heads")
 
 
 def onwards(moment: Moment, look: Look, key: str) -> None:

@@ -52,23 +52,28 @@ def stop(choice: TrainingChoice, plan: Plan) -> None:
         _is_mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left)
 
 
-def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
-    """Return what there is to see of a plan.
-
-    What this session stopped, what is running, what was trained to its end, what was interrupted if the link is of
-    it, what is recorded, what was interrupted, or, without any of these, the random weights that a training would
-    begin with.
-    """
+def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
+    """Return the job that trains a plan now; None also where this session has stopped it."""
     mine = _mine()
     is_mine = mine is not None and mine.plan.recipes == plan.recipes
     if mine is not None and is_mine and mine.left is not None:
-        return mine.left
-    if running := MEMORY.running(plan.recipes):
-        if mine is None or not (is_mine or mine.job.peek().is_running):  # as after a reload
-            drafts.put_by(_KEY, Mine(choice, plan, running))
-        return running.look(name_of_session())
-    if mine is not None and is_mine:
-        return mine.job.peek()
+        return None
+    job = MEMORY.running(plan.recipes)
+    if job is not None and (mine is None or not (is_mine or mine.job.peek().is_running)):  # as after a reload
+        drafts.put_by(_KEY, Mine(choice, plan, job))
+    return job
+
+
+def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
+    """Return what there is to see of a plan that is not running.
+
+    What this session trained or stopped, what was trained to its end, what was interrupted if the link is of it,
+    what is recorded, what was interrupted, or, without any of these, the random weights that a training would
+    begin with.
+    """
+    mine = _mine()
+    if mine is not None and mine.plan.recipes == plan.recipes:
+        return mine.left or mine.job.peek()
     return (
         MEMORY.finished(plan.recipes)
         or (is_started(choice, plan) and MEMORY.interrupted(plan.recipes))

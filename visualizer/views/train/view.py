@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from model.texts import texts_of
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.state import drafts, state
 from visualizer.state.state import Choices
-from visualizer.views.train import controls, one_moment, picture, session
+from visualizer.views.train import controls, picture, session
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
 
 say = texts_of(__name__)
 
 _REFUSED = "training_refused"
+_STYLE = (Path(__file__).parent / "train.css").read_text(encoding="utf-8")
 
 
 def render(choices: Choices) -> None:
     """Draw the view: what is chosen as it was recorded, as it is being trained, or as it was."""
-    one_moment.style()
+    st.html(f"<style>{_STYLE}</style>")
     choice = choices.training
     plan = _plan(choice)
-    picture.elsewhere(choice, plan)
+    picture.elsewhere(plan)
     look = controls.choose_look(choice, plan.task)
     picture.render(choice, plan, look)
 

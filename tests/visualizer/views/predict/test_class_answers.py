@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -18,6 +19,8 @@ from tests.test_app import assert_healthy, components, in_link, open_app
 from tests.visualizer.routes.test_routes import unpacked
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import pictures
+from tests.visualizer.work.test_live import picture_at
+from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
@@ -81,6 +84,14 @@ def in_html(app: AppTest) -> str:
     return "".join(element.proto.body for element in app.get("html"))
 
 
+def pictures_by_key(app: AppTest) -> dict[str, dict[str, Any]]:
+    return {header["key"]: header for header in (header_of(one.proto.bytes) for one in app.get("bidi_component"))}
+
+
+def tally_in(app: AppTest) -> dict[str, Any]:
+    return pictures_by_key(app)["class_tally"]
+
+
 def captions(app: AppTest) -> str:
     return " ".join(caption.value for caption in app.caption)
 
@@ -118,12 +129,12 @@ def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revea
     grid, join, tally = app.columns[-3:]
     assert [element.proto.component_name for element in grid.get("bidi_component")] == ["headlight_expectation"]
     assert join.get("html")
-    assert "Nobody has answered for query 1 “cat” yet." in tally.caption[0].value
+    assert tally_in(app)["above"] == "Nobody has answered for query 1 “cat” yet."
 
     app.button(key="reveal").click().run()
     assert_healthy(app)
     assert code not in in_html(app), "the marks and what was computed need the room"
-    assert app.columns[-1].caption[0].value.startswith("Nobody has answered")
+    assert tally_in(app)["above"].startswith("Nobody has answered")
     assert app.columns[-1].weight == tally.weight, "the room of the code goes to what was computed"
 
 
@@ -131,12 +142,33 @@ def test_the_tally_counts_each_answer_also_when_the_result_is_revealed(poll):
     for _ in range(2):
         tell(in_class(code_of_teacher("Emmy")), "expectation", "mark", marks(0, 4, 8))
     app = poll("Emmy")
-    tally = app.columns[-1]
-    assert "2 people have answered" in tally.caption[0].value
-    assert [bar.proto.text for bar in tally.get("progress")] == ["key 1 “cat”: **2**"]
+    tally = tally_in(app)
+    assert "2 people have answered" in tally["above"]
+    assert tally["bars"] == [{"label": "key 1 “cat”", "text": "key 1 “cat”: 2", "fraction": 1.0}]
     app.button(key="reveal").click().run()
-    (bar,) = app.columns[-1].get("progress")
-    assert bar.proto.text.endswith("key 1 “cat”: **2**")
+    assert [bar["text"] for bar in tally_in(app)["bars"]] == ["✓ key 1 “cat”: 2"]
+
+
+def test_the_tally_has_an_address_that_follows_the_class_until_the_page_asks_something_else(poll):
+    app = poll("Sofia")
+    address = tally_in(app)["address"]
+    tell(in_class(code_of_teacher("Sofia")), "expectation", "mark", marks(4))
+    assert "1 person has answered" in header_of(picture_at(address).data)["above"]
+    app.button(key="reveal").click().run()
+    assert tally_in(app)["address"] != address, "what is right is told from then on alone"
+
+
+def test_the_question_of_the_teacher_has_an_address_that_ends_where_another_is_asked(poll):
+    poll("Vera")
+    student = in_class(code_of_teacher("Vera"))
+    address = pictures_by_key(student)["class_question"]["address"]
+    assert picture_at(address) is not None
+    assert "to_the_class" not in {button.key for button in student.button}
+    poll("Vera", query="2")
+    assert picture_at(address) is None
+    assert student.run().button(key="to_the_class")
+    poll("Vera")
+    assert "to_the_class" not in {button.key for button in student.run().button}
 
 
 def test_a_student_elsewhere_is_shown_the_way_to_the_question_of_the_teacher(poll):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
@@ -15,7 +17,8 @@ from streamlit.testing.v1.element_tree import Widget
 from model.learning.recordings import recorded
 from model.learning.training import EXPERIMENTS, RECIPES, milestones
 from model.learning.worker import reports_in_turns
-from visualizer.safe_text import markdown_safe
+from tests.visualizer.work.test_live import picture_at
+from visualizer.components.packing import header_of
 from visualizer.views.train import session
 from visualizer.views.train.memory import Memory
 from visualizer.views.train.plan import difference
@@ -75,11 +78,13 @@ def is_running(app: AppTest) -> bool:
 
 
 def wait_for_the_end(app: AppTest) -> None:
-    """Run the script again and again, as the page does by itself."""
+    """Ask the address of the picture until nothing more is to come, and run the script once, as the page does."""
     deadline = time.monotonic() + PATIENCE
-    while is_running(app):
-        assert time.monotonic() < deadline
-        app.run()
+    for picture in (one for one in pictures(app) if one["key"] == "training" and one["address"]):
+        while picture_at(picture["address"]):
+            assert time.monotonic() < deadline
+    app.run()
+    assert not is_running(app)
     assert_healthy(app)
 
 
@@ -89,7 +94,29 @@ def assert_healthy(app: AppTest) -> None:
 
 
 def shown(app: AppTest) -> str:
+    """Return what the picture says in words."""
+    found = next((header for header in pictures(app) if header["key"] == "training"), None)
+    if found is None or not found["sides"]:
+        return ""
+    numbers = [f"{number} {what}" for side in found["sides"] for number, what in side["numbers"]]
+    answers = [
+        f"{written['asked']} → {written['joint'].join(token for token, _ in written['tokens'])} {written['note']}"
+        for written in (side["written"] for side in found["sides"])
+    ]
+    return " ".join([*numbers, *answers])
+
+
+def pictures(app: AppTest) -> list[dict[str, Any]]:
+    return [header_of(element.proto.bytes) for element in app.get("bidi_component")]
+
+
+def laid_open(app: AppTest) -> str:
     return " ".join(element.proto.body for element in app.get("html"))
+
+
+def going_on(app: AppTest) -> list[str]:
+    """Say what the page says of a training that goes on elsewhere."""
+    return [bar["text"] for one in pictures(app) if one["key"] == "training_elsewhere" for bar in one["bars"]]
 
 
 def said(app: AppTest) -> str:
@@ -107,7 +134,7 @@ def test_each_task_opens_with_a_recording_that_has_learned_it(task):
     assert f"Recorded: {RECIPES[task].steps:,} steps with seed 0" in said(app)
     assert "in half precision" in said(app)
     continues = task == "small_english"
-    assert f"<b>{'99' if continues else '100'}%</b>of held-out texts right" in shown(app)
+    assert f"{'99' if continues else '100'}% of held-out texts right" in shown(app)
     assert ("✓ a sentence" if continues else "✓ right") in shown(app)
     slider = app.select_slider(key="train_moment")
     assert list(slider.options) == [f"step {step:,}" for step in recorded(RECIPES[task]).snapshots]
@@ -125,9 +152,9 @@ def test_each_experiment_opens_with_both_recordings(name):
     assert link_of(app) == {"view": "train", "train_experiment": name}
     assert app.selectbox(key="train_task").value == EXPERIMENTS[name].intact.task
     assert "Recorded: both" in said(app)
-    headings = " ".join(text.value for text in app.markdown)
+    (drawn,) = (one for one in pictures(app) if one["key"] == "training")
     names = difference(EXPERIMENTS[name].intact, EXPERIMENTS[name].changed)
-    assert all(markdown_safe(each) in headings for each in names)
+    assert tuple(side["name"] for side in drawn["sides"]) == names
     assert shown(app).count("of held-out texts right") == 2
     assert app.button(key="step_through_1")
 
@@ -138,6 +165,27 @@ def test_the_experiment_about_the_causal_mask_shows_where_it_was():
 
 
 # Live.
+
+
+def test_what_is_drawn_while_it_trains_comes_from_the_address_of_the_picture():
+    app = open_view(**tiny(steps=20_000))
+    start(app)
+    wait_for_a_picture(app)
+    (live,) = (one for one in pictures(app) if one["key"] == "training")
+    deadline = time.monotonic() + PATIENCE
+    while (newer := header_of(picture_at(live["address"]).data))["losses"] == live["losses"]:
+        assert time.monotonic() < deadline
+    assert newer["address"] == live["address"]
+    assert newer["bar"]["fraction"] > live["bar"]["fraction"]
+    assert re.fullmatch(r"Step [\d,]+ of 20,000.*", newer["bar"]["text"])
+    app.text_input(key="train_text").set_value("cab").run()
+    (asked,) = (one for one in pictures(app) if one["key"] == "training")
+    assert asked["address"] != live["address"], "an answer on its way is about another text"
+    assert "cab → " in shown(app)
+    app.button(key="stop_training").click().run()
+    assert picture_at(asked["address"]) is None
+    (at_rest,) = (one for one in pictures(app) if one["key"] == "training")
+    assert (at_rest["address"], at_rest["bar"]) == ("", None)
 
 
 @pytest.mark.parametrize("task", ["reverse_digits", "repeat_block", "match_brackets"])
@@ -317,11 +365,10 @@ def test_another_task_chosen_in_the_instant_of_start_does_not_take_its_place():
     app = open_view(**tiny(steps=20_000))
     click_and_change_late(app, "start_training", app.selectbox(key="train_task"), "sort")
     assert app.selectbox(key="train_task").value == "sort"
-    assert "Training goes on: Reverse" in app.progress[0].proto.text
+    assert "Training goes on: Reverse" in going_on(app)[0]
     app.button(key="stop_training").click().run()
-    app.run()
     assert not is_running(app)
-    assert not app.progress
+    assert not going_on(app)
 
 
 def test_another_task_is_shown_alone_while_one_is_trained():
@@ -381,7 +428,6 @@ def test_a_text_that_is_none_of_the_task_gives_one_sentence_and_takes_nothing_aw
     assert "“cab” is used meanwhile" in error.value
     assert shown(app) == before
     assert app.select_slider(key="train_moment")
-    assert len(app.get("plotly_chart")) == 2
 
 
 def test_capitals_are_read_as_small_letters_and_it_is_said():
@@ -398,7 +444,7 @@ def test_capitals_are_read_as_small_letters_and_it_is_said():
 def test_the_loss_of_the_text_is_laid_open(task):
     app = open_view(task=task, step="0")
     assert_healthy(app)
-    text = shown(app)
+    text = laid_open(app)
     assert "−log p" in text
     assert "&lt;pad&gt;" in text or task == "sort"  # whose example is as long as any text
     assert "final linear layer" in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,11 +18,10 @@ from visualizer.settings.settings import Selection, Settings
 from visualizer.settings.sources import VIEW_OF
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained import jobs, prove
+from visualizer.views.watched.pretrained import prove
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
 from visualizer.views.watched.pretrained.two_passes import blocked_of
-from visualizer.work.jobs import Seen
 
 
 @pytest.fixture
@@ -42,8 +40,8 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     app = open_app(watched_door="pretrained", pretrained_model=tiny, pretrained_text="the cat", watched_query="2")
     assert SHELF.get((tiny, "float32", "cpu")) is None
     assert "kB of memory" in said(app)
-    app.button(key="pretrained_load").click().run()
-    jobs._JOBS.get((tiny, "float32", "cpu"))._thread.join()
+    app.button(key="begin_pretrained_load").click().run()
+    app.session_state["_pretrained_load"]._thread.join()
     app.run()
     assert not app.exception
     assert "LlamaForCausalLM" in said(app)
@@ -60,18 +58,6 @@ def test_a_checkpoint_that_is_chosen_is_no_part_of_the_other_models():
     next(one for one in app.selectbox if one.label == "Checkpoint").select_index(0).run()
     assert link_of(app)["pretrained_model"]
     assert "checkpoint" not in link_of(app)
-
-
-def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
-    ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
-    monkeypatch.setattr(jobs, "Job", lambda *_, **__: ended)
-    monkeypatch.setattr(jobs, "name_of_session", lambda: "")
-    monkeypatch.setattr(jobs, "drafts", SimpleNamespace(put_by=lambda *_: None, put_by_before=lambda _: None))
-    wanted = [jobs.Wanted(f"model {number}", "float32", "cpu") for number in range(40)]
-    for each in wanted:
-        jobs.start(each, None)
-    assert jobs.seen(wanted[0]) is None
-    assert jobs.seen(wanted[-1]).phase == "failed"
 
 
 def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny):

@@ -1,14 +1,25 @@
-"""The checkpoint that a link names, and the panel that is shown of it."""
+"""The checkpoint that a link names."""
 
 from __future__ import annotations
 
-from headlight.pretrained.checkpoint import Checkpoint, devices
-from visualizer.settings.watched_settings import WatchedChoice
-from visualizer.views.watched.pretrained import jobs
-from visualizer.views.watched.pretrained.jobs import Wanted
+from typing import NamedTuple
 
-REFUSED = "pretrained_refused"
-"""The name in the session of the sentence that says why a checkpoint was not opened."""
+from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
+from visualizer.settings.watched_settings import WatchedChoice
+
+
+class Wanted(NamedTuple):
+    """A checkpoint as it is asked for.
+
+    Attributes:
+        name: of the hub, a folder, a file, or a package.
+        dtype: the number type of its weights.
+        device: where it is computed.
+    """
+
+    name: str
+    dtype: str
+    device: str
 
 
 def wanted_by(choice: WatchedChoice) -> Wanted:
@@ -23,4 +34,4 @@ def device_of(choice: WatchedChoice) -> str:
 
 def opened(choice: WatchedChoice) -> Checkpoint | None:
     """The checkpoint that is chosen, where it is in memory."""
-    return jobs.in_memory(wanted_by(choice)) if choice.pretrained_model else None
+    return SHELF.get(wanted_by(choice)) if choice.pretrained_model else None

@@ -11,8 +11,8 @@ from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine
 from model.texts import texts_of
 from visualizer.safe_text import visible_whole
 from visualizer.settings.watched_settings import WatchedChoice
-from visualizer.state import drafts, state, widgets
-from visualizer.views.watched.pretrained.chosen import REFUSED, device_of, opened
+from visualizer.state import state, widgets
+from visualizer.views.watched.pretrained.chosen import device_of, opened
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText
 from visualizer.work.cache import Kept
 
@@ -58,7 +58,6 @@ def ready_texts() -> None:
 
 
 def _open_ready(ready: ReadyText) -> None:
-    drafts.put_by(REFUSED, None)
     state.open_watched(pretrained_model=MODEL)
     state.show_panel(ready.panel, **ready.changes)
 
@@ -92,7 +91,6 @@ def _take(name: str | None) -> None:
     """Another checkpoint: the text stays, and what was looked at in the one before is forgotten."""
     before = state.chosen().watched
     kept = ("pretrained_text", "pretrained_dtype", "pretrained_device", "pretrained_steps")
-    drafts.put_by(REFUSED, None)
     state.open_watched(pretrained_model=(name or "").strip(), **{field: getattr(before, field) for field in kept})
 
 

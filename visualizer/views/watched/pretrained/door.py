@@ -12,7 +12,7 @@ import streamlit as st
 from headlight.attention import Keep
 from headlight.inputs import NO_PADDING, padding_of
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.opening import Cost, cost_of
+from headlight.pretrained.opening import Cost, cost_of, open_checkpoint
 from headlight.pretrained.passes import memory_of_run, run
 from headlight.pretrained.places import NotInstalledError, place_of
 from headlight.pretrained.sizes import in_words
@@ -25,13 +25,11 @@ from visualizer.settings.watched_settings import WatchedChoice
 from visualizer.state import drafts, state, widgets
 from visualizer.state.state import Choices
 from visualizer.views.watched.panels import OnTop, panel_of
-from visualizer.views.watched.pretrained import jobs
-from visualizer.views.watched.pretrained.chosen import REFUSED, wanted_by
+from visualizer.views.watched.pretrained.chosen import Wanted, opened, wanted_by
 from visualizer.views.watched.pretrained.controls import ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
-from visualizer.views.watched.pretrained.jobs import Wanted
+from visualizer.work import background
 from visualizer.work.cache import Kept
-from visualizer.work.jobs import Seen, duration, watch
 
 say = texts_of(__name__)
 MOST_TOKENS = 512
@@ -45,6 +43,7 @@ _SHOWN = 24
 
 _KEPT_BYTES = 2 * MOST_TRACE_BYTES
 _ASKED = "pretrained_asked"
+_LOAD = "pretrained_load"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _OF_ONE_LINE = ("search", "way", "write", "mask", "edits", "prove")
 """The panels that are about one sequence without padding."""
@@ -60,7 +59,7 @@ def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> Watc
         return None
     choice = choices.watched
     wanted = wanted_by(choice)
-    checkpoint = jobs.in_memory(wanted) if wanted.name else None
+    checkpoint = opened(choice)
     if checkpoint is None:
         no_strip()
         if wanted.name:
@@ -106,14 +105,8 @@ def _welcome() -> None:
 
 def _open(wanted: Wanted) -> None:
     """Draw what opening takes, the button for it, and its progress."""
-    seen = jobs.seen(wanted)
-    if seen is not None and seen.is_running:
-        watch(lambda: jobs.seen(wanted), lambda now: _progress(now, wanted))
+    if background.is_shown(_LOAD, wanted, say("load"), below=say("continues")):
         return
-    if seen is not None and seen.phase == "failed":
-        _refused(seen.failure)
-    if refused := drafts.put_by_before(REFUSED):
-        _refused(str(refused))
     try:
         cost = _cost(wanted)
     except NotInstalledError as error:
@@ -134,12 +127,16 @@ def _open(wanted: Wanted) -> None:
         )
         return
     st.caption(markdown_safe(visible_whole(cost.in_words)))
-    st.button(
+    named = replace(cost, place=replace(cost.place, name=wanted.name))
+    background.offer(
+        _LOAD,
+        wanted,
         say("download", size=in_words(cost.download)) if cost.download else say("load"),
+        lambda report: open_checkpoint(named, report, dtype=wanted.dtype, device=wanted.device),
+        outlives_page=True,
+        below=say("continues"),
         icon=":material/download:",
-        type="primary",
-        key="pretrained_load",
-        on_click=state.callback(_start, wanted, cost),
+        is_primary=True,
     )
 
 
@@ -167,30 +164,6 @@ def _cost(wanted: Wanted) -> Cost | None:
 
 def _ask(wanted: Wanted) -> None:
     drafts.put_by(_ASKED, wanted)
-
-
-def _start(wanted: Wanted, cost: Cost) -> None:
-    try:
-        jobs.start(wanted, replace(cost, place=replace(cost.place, name=wanted.name)))
-        drafts.put_by(REFUSED, None)
-    except ValueError as error:
-        drafts.put_by(REFUSED, str(error))
-
-
-def _progress(seen: Seen[str], wanted: Wanted) -> None:
-    doing = markdown_safe(visible_whole(seen.value))
-    if seen.seconds_left is not None:
-        doing = say("doing_with_time", doing=doing, left=duration(seen.seconds_left))
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="pretrained_progress"):
-        st.progress(min(1.0, seen.fraction), text=doing)
-        st.button(
-            say("cancel"),
-            icon=":material/close:",
-            key="pretrained_cancel",
-            on_click=state.callback(jobs.cancel, wanted),
-            width="content",
-        )
-    st.caption(say("continues"))
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from functools import partial
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import streamlit as st
@@ -34,7 +36,6 @@ from visualizer.views.watched.pretrained.door import (
 )
 from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, masked_by
 from visualizer.work import background
-from visualizer.work.background import Progress
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
@@ -120,7 +121,7 @@ def _measured(
         st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_TRACE_BYTES)), icon=":material/error:")
         return None
 
-    def work(progress: Progress) -> None:
+    def work(progress: Callable[[float], None]) -> None:
         started = time.perf_counter()
         found = depends(checkpoint, given, promised, progress)
         kept.keep((words, source), _Measured(found, time.perf_counter() - started))
@@ -130,7 +131,12 @@ def _measured(
         background.at_once(work, say("doing"))
         return kept.get((words, source))
     st.caption(say("how_long", n_tokens=n_tokens, weights=weights_in_words(n_weights)))
-    background.offer("pretrained_proof", (checkpoint.name, words, source), say("measure"), work, say("doing"))
+    background.offer(
+        "pretrained_proof",
+        (ref(checkpoint), words, source),
+        say("measure"),
+        lambda report: work(partial(report, say("doing"))),
+    )
     return kept.get((words, source))
 
 

@@ -1,0 +1,1 @@
+"""A training at one moment, at rest or while it runs."""
