@@ -51,4 +51,5 @@ def renewed(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     door, panel = (next(iter(link.get(f"watched_{name}", ())), "") for name in ("door", "panel"))
     source = "pretrained" if door == "pretrained" else "recording"
     view = next((view for each, view in VIEW_OF.items() if each == panel), "heads")
-    return {"watched_query": ["0"], **link, "view": [view], "source": [source]}
+    former = {"watched_query": ["0"], "watched_mask": ["k <= q"]}  # the defaults of that view
+    return {**former, **link, "view": [view], "source": [source]}

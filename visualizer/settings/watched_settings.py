@@ -46,7 +46,7 @@ class WatchedChoice:
     watched_key: int = setting(0, most=MOST_TOKENS - 1)
     watched_first_query: int = setting(0, most=MOST_TOKENS - 1)
     watched_first_key: int = setting(0, most=MOST_TOKENS - 1)
-    watched_mask: str = setting("k <= q")
+    watched_mask: str = setting("k <= q and q - k < 4")
     watched_stage: str = setting("")
     watched_row: int = setting(0, most=MOST_PLACES)
     watched_column: int = setting(0, most=MOST_PLACES)

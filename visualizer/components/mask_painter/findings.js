@@ -37,6 +37,7 @@ export class FindingsList {
   /** Show findings ({title, severity, why, mend, can_mend, count}), or the line that stands in their place. */
   show(findings, allClear) {
     const pinnedTitle = this.findings[this.pinned]?.title;
+    this.element.hidden = findings.length === 0 && !allClear; // a mask that nobody judges needs no room for verdicts
     const texts = JSON.stringify(findings);
     if (texts !== this.texts) this.rebuild(findings);
     this.texts = texts;

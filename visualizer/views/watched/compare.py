@@ -57,7 +57,8 @@ def _say(found: OtherMask) -> None:
     said = [say("moved", moved=moved)]
     if keyless := int((~found.allowed.any(-1)).any(0).sum()):
         said.append(say("one_keyless") if keyless == 1 else say("keyless", n_queries=keyless))
-    st.caption(" ".join((*said, say("recomputed", difference=found.difference))))
+    same = say("recomputed_same") if found.difference == 0 else say("recomputed", difference=found.difference)
+    st.caption(" ".join((*said, same)))
 
 
 def _grids(run: WatchedRun, attention: Attention, found: OtherMask, choices: Choices) -> None:

@@ -233,7 +233,7 @@ def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
 
     def beside() -> None:
         n_tokens = say("n_tokens", n_tokens=len(pieces) + len(given.target))
-        with st.popover(n_tokens, type="tertiary", width="content"):
+        with st.popover(n_tokens, icon=":material/tag:", type="tertiary", width="content"):
             _table((*pieces, *given.target), given.text)
         if panel_of(choices) != "edits":
             st.button(
