@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
-from headlight.masks.language import MaskContext, parse
+from headlight.masks.language import MaskContext, parse, position
 from headlight.masks.mask_case import Finding, counted
 from model.texts import texts_of
 
@@ -325,18 +325,14 @@ def _moved(intent: Intent, allowed: Tensor, rows: Tensor, context: MaskContext) 
         return ""
     last = context.n_keys - context.n_queries
     if last and {edge, before} == {0, last}:
-        return say("from_top_left") if edge == 0 else say("from_bottom_right", edge=_beside(last))
+        return say("from_top_left") if edge == 0 else say("from_bottom_right", edge=position(last))
     if edge == before - 1:
-        return say("own_key_hidden", edge=_beside(edge))
+        return say("own_key_hidden", edge=position(edge))
     if edge == before + 1:
-        return say("one_key_too_many", edge=_beside(edge))
+        return say("one_key_too_many", edge=position(edge))
     if edge < before:
-        return say("keys_too_few", off=before - edge, edge=_beside(edge))
-    return say("keys_too_many", off=edge - before, edge=_beside(edge))
-
-
-def _beside(edge: int) -> str:
-    return "q" if edge == 0 else f"q {'+' if edge > 0 else '-'} {abs(edge)}"
+        return say("keys_too_few", off=before - edge, edge=position(edge))
+    return say("keys_too_many", off=edge - before, edge=position(edge))
 
 
 def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:

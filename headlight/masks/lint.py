@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from headlight.masks.language import position
 from headlight.masks.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, listed, named
 from model.texts import texts_of
 
@@ -107,11 +108,6 @@ def _said(faults: frozenset[str]) -> str:
     return listed([said for name, (_, said) in _FAULTS.items() if name in faults])
 
 
-def _edge(last: int) -> str:
-    """The last key that a query sees, as an expression: ``k <= q + 2``."""
-    return f"k <= q + {last}" if last else "k <= q"
-
-
 # Rules that explain faults by how the mask was made, most specific first.
 
 
@@ -198,7 +194,7 @@ def one_key_too_many(case: MaskCase) -> Told | None:
     seen = _visible_future(case)
     if not (int(too_many.sum()) > 1 and torch.equal(seen, too_many)):
         return None
-    right, wrong = _edge(edge), _edge(edge + 1)
+    right, wrong = f"k <= {position(edge)}", f"k <= {position(edge + 1)}"
     mend = say("one_key_too_many_mend", right=right, wrong=wrong, edge=edge, next=edge + 1)
     return Told(seen, say("one_key_too_many_why"), mend)
 
@@ -210,7 +206,7 @@ def aligned_top_left(case: MaskCase) -> Told | None:
     hidden = case.tokens & case.reaching(last) & ~case.allowed
     if not (case.causal and last > 0 and hidden.any() and _is_causal(case, 0)):
         return None
-    mend = say("aligned_top_left_mend", edge=_edge(last), n_queries=case.n_queries, n_keys=case.n_keys)
+    mend = say("aligned_top_left_mend", edge=f"k <= {position(last)}", n_queries=case.n_queries, n_keys=case.n_keys)
     return Told(hidden, say("aligned_top_left_why", last=last), mend)
 
 
@@ -266,7 +262,7 @@ def visible_future(case: MaskCase) -> Told | None:
     """A real query of a causal model sees a later token."""
     cells = _visible_future(case)
     why = say("visible_future_why", queries=named("query", cells.any(-1)))
-    return Told(cells, why, say("visible_future_mend", edge=_edge(case.offset), offset=case.offset))
+    return Told(cells, why, say("visible_future_mend", edge=f"k <= {position(case.offset)}", offset=case.offset))
 
 
 def _rows_named(case: MaskCase) -> str:

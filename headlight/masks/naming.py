@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from headlight.masks.intents import Intent, expected_of_blocks, recognise
-from headlight.masks.language import MaskContext, express
+from headlight.masks.language import MaskContext, express, position
 from headlight.masks.mask_case import counted
 from model.texts import texts_of
 
@@ -53,7 +53,7 @@ def _by_its_edge(allowed: Tensor) -> str:
     if 1 < edge < last - 1:
         return say("past_length", length=edge)
     keys = counted("key", abs(edge - corner))
-    condition = f"k <= q {'+' if edge > 0 else '-'} {abs(edge)}" if edge else "k <= q"
+    condition = f"k <= {position(edge)}"
     if edge > corner:
         return say("with_more", words=words, keys=keys, condition=condition)
     return say("with_less", words=words, keys=keys, condition=condition)

@@ -13,8 +13,8 @@ an expression too, once ``from_mask_mod`` has read it. How scores are changed is
 The meaning is Python's in all respects; Python's parser reads it, and nothing is ever run by Python itself.
 """
 
-from headlight.masks.language.context import MaskContext
-from headlight.masks.language.description import express
+from headlight.masks.language.context import TOKEN_FACTS, MaskContext
+from headlight.masks.language.description import express, position
 from headlight.masks.language.expression import Expression, ScoreExpression, from_mask_mod, parse, parse_score
 from headlight.masks.language.ready import READY, READY_SCORES, ReadyExpression
 from headlight.masks.language.spelling import MaskExpressionError
@@ -22,6 +22,7 @@ from headlight.masks.language.spelling import MaskExpressionError
 __all__ = [
     "READY",
     "READY_SCORES",
+    "TOKEN_FACTS",
     "Expression",
     "MaskContext",
     "MaskExpressionError",
@@ -31,4 +32,5 @@ __all__ = [
     "from_mask_mod",
     "parse",
     "parse_score",
+    "position",
 ]

@@ -8,6 +8,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+TOKEN_FACTS: Mapping[str, str] = {
+    "query_token": "query_tokens",
+    "key_token": "key_tokens",
+    "query_is_padding": "query_is_padding",
+    "key_is_padding": "key_is_padding",
+    "query_segment": "query_segments",
+    "key_segment": "key_segments",
+}
+"""The facts that a mask can ask of the tokens, by the name in its code: the name in ``MaskContext``."""
+
 
 @dataclass(frozen=True, eq=False)
 class MaskContext:
@@ -52,20 +62,13 @@ class MaskContext:
 
     def facts(self) -> Mapping[str, Tensor]:
         """Everything that a mask may ask for, by name: (Tq, 1), (1, Tk) or a scalar, int64 or bool."""
-        return {
-            "q": torch.arange(self.n_queries)[:, None],
-            "k": torch.arange(self.n_keys)[None, :],
-            "n_queries": torch.tensor(self.n_queries),
-            "n_keys": torch.tensor(self.n_keys),
-            "h": torch.tensor(self.head),
-            "b": torch.tensor(self.sequence),
-            "query_token": torch.tensor(self.query_tokens, dtype=torch.int64)[:, None],
-            "key_token": torch.tensor(self.key_tokens, dtype=torch.int64)[None, :],
-            "query_segment": torch.tensor(self.query_segments, dtype=torch.int64)[:, None],
-            "key_segment": torch.tensor(self.key_segments, dtype=torch.int64)[None, :],
-            "query_is_padding": torch.tensor(self.query_is_padding, dtype=torch.bool)[:, None],
-            "key_is_padding": torch.tensor(self.key_is_padding, dtype=torch.bool)[None, :],
-        }
+        numbers = {"n_queries": self.n_queries, "n_keys": self.n_keys, "h": self.head, "b": self.sequence}
+        vectors = {"q": torch.arange(self.n_queries), "k": torch.arange(self.n_keys)}
+        for name, field in TOKEN_FACTS.items():
+            dtype = torch.bool if name.endswith("padding") else torch.int64
+            vectors[name] = torch.tensor(getattr(self, field), dtype=dtype)
+        placed = {name: facts[:, None] if name[0] == "q" else facts[None, :] for name, facts in vectors.items()}
+        return placed | {name: torch.tensor(number) for name, number in numbers.items()}
 
 
 def _check_lengths(

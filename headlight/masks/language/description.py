@@ -149,14 +149,15 @@ def _kept_below(bound: Callable[[Tensor], int], numbers: _Numbers, q: Tensor, k:
         yield written(limit), number < limit
 
 
-def _plus(number: int) -> str:
+def position(number: int) -> str:
+    """The position that is so many after the query's: ``q + 2``, ``q - 1``, ``q``."""
     return f"q {'+' if number > 0 else '-'} {abs(number)}" if number else "q"
 
 
 _DISTANCES: _Numbers = (
-    (lambda q, k: k - q, lambda n: f"k <= {_plus(n - 1)}" if n else "k < q"),
+    (lambda q, k: k - q, lambda n: f"k <= {position(n - 1)}" if n else "k < q"),
     (lambda q, k: (q - k).abs(), lambda n: f"abs(q - k) < {n}" if n != 1 else "k == q"),
-    (lambda q, k: q - k, lambda n: f"q - k < {n}" if n > 1 else f"k >= {_plus(1 - n)}" if n else "k > q"),
+    (lambda q, k: q - k, lambda n: f"q - k < {n}" if n > 1 else f"k >= {position(1 - n)}" if n else "k > q"),
 )
 _POSITIONS: _Numbers = (
     (lambda q, k: k, lambda n: f"k < {n}" if n != 1 else "k == 0"),

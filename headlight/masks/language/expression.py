@@ -54,8 +54,7 @@ class Expression:
         """
         given = context.facts()
         if queries is not None:
-            is_of_queries = {name: name == "q" or name.startswith("query_") for name in given}
-            given = {name: cells[queries] if is_of_queries[name] else cells for name, cells in given.items()}
+            given = {name: cells[queries] if name[0] == "q" else cells for name, cells in given.items()}
         check_64_bits(self.tree, given)
         allowed = evaluate(self.tree, given, torch.ones((), dtype=torch.bool))
         return allowed.expand(len(given["q"]), context.n_keys).clone()

@@ -87,7 +87,7 @@ def check(tree: ast.expr, kind: Kind) -> None:
         node, depth = waiting.pop()
         if depth > DEEPEST:
             raise too_deep(*span(node))
-        waiting += [(part, depth + 1) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        waiting += [(part, depth + 1) for part in parts_of(node)]
     _require(kind, tree)
 
 

@@ -8,7 +8,8 @@ from textwrap import indent
 
 from torch import Tensor
 
-from headlight.masks.translations.case import FACTS, MaskToTranslate, names_in
+from headlight.masks.language import TOKEN_FACTS
+from headlight.masks.translations.case import MaskToTranslate, names_in
 from headlight.masks.translations.lines import WIDTH, commented, wrapped
 
 
@@ -67,10 +68,10 @@ def condition_lines(condition: str, given: MaskToTranslate, library: Library) ->
 def name_lines(condition: str, given: MaskToTranslate, library: Library) -> list[str]:
     """A line for each name that a condition asks for besides q and k."""
     sizes = {"n_queries": given.n_queries, "n_keys": given.n_keys}
-    facts = names_in(condition, FACTS)
+    facts = names_in(condition, TOKEN_FACTS)
     return [
         *(f"{name} = {sizes[name]}" for name in names_in(condition, sizes)),
-        *(f"{name} = {library.vector(getattr(given.facts, FACTS[name]))}" for name in facts),
+        *(f"{name} = {library.vector(getattr(given.facts, TOKEN_FACTS[name]))}" for name in facts),
     ]
 
 

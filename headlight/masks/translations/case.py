@@ -9,21 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headlight.masks.language import MaskContext
+from headlight.masks.language import TOKEN_FACTS, MaskContext
 from headlight.masks.mask_case import check_flags
 from model.texts import texts_of
 
 say = texts_of(__name__)
-
-FACTS = {
-    "query_token": "query_tokens",
-    "key_token": "key_tokens",
-    "query_is_padding": "query_is_padding",
-    "key_is_padding": "key_is_padding",
-    "query_segment": "query_segments",
-    "key_segment": "key_segments",
-}
-"""The facts that a condition can ask of the tokens, by the name in the condition: the name in ``MaskContext``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +49,7 @@ class MaskToTranslate:
         check_flags("allowed", self.allowed, shape)
         check_flags("query_is_padding", self.query_is_padding, shape[1:2])
         check_flags("key_is_padding", self.key_is_padding, shape[2:])
-        asked = names_in(self.condition or "", FACTS)
+        asked = names_in(self.condition or "", TOKEN_FACTS)
         if asked and self.facts is None:
             raise ValueError(f"the condition asks for {', '.join(asked)}: facts must be given")
 

@@ -18,7 +18,7 @@ from headlight.masks.blocks import (
     blocks_of_expression,
     stretched,
 )
-from headlight.masks.language import MaskContext, MaskExpressionError, parse
+from headlight.masks.language import TOKEN_FACTS, MaskContext, MaskExpressionError, parse
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
@@ -31,7 +31,6 @@ from visualizer.work import background
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
-_OF_TOKENS = frozenset(f"{side}_{fact}" for side in ("query", "key") for fact in ("token", "segment", "is_padding"))
 
 
 def render(case: Case) -> None:
@@ -127,7 +126,7 @@ def _how(expression: str | None) -> str:
     said = [say("legend")]
     if expression is not None:
         said.append(say("cells", expression=expression))
-        if parse(expression).names & _OF_TOKENS:
+        if parse(expression).names & TOKEN_FACTS.keys():
             said.append(say("stretched"))
     return " ".join(said)
 
