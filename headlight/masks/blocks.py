@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from headlight.masks.language import Expression, MaskContext
+from headlight.masks.language import TOKEN_FACTS, Expression, MaskContext
 
 EMPTY, PARTIAL, FULL = range(3)
 
@@ -84,5 +85,5 @@ def stretched(context: MaskContext, n_tokens: int) -> MaskContext:
         last = len(facts) - 1
         return tuple(facts[min(place * len(facts) // n_tokens, last)] for place in range(n_tokens))
 
-    of_tokens = {name: of(facts) for name, facts in vars(context).items() if isinstance(facts, tuple)}
+    of_tokens: dict[str, Any] = {name: of(getattr(context, name)) for name in TOKEN_FACTS.values()}
     return replace(context, **of_tokens)

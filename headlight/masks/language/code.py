@@ -65,6 +65,8 @@ class Writer:
                 return ast.BinOp(self.written(left), sign, (self._divisor if divides else self.written)(right))
             case ast.IfExp(test=test, body=one, orelse=other):
                 return self._call("where", *(self._tensor(self.written(part)) for part in (test, one, other)))
+            case ast.Call(func=ast.Name(id="abs"), args=[number]):
+                return ast.Call(ast.Name("abs"), [self.written(number)], [])
             case ast.Call(func=ast.Name(id=name), args=arguments):
                 return self._function(name, [self._tensor(self.written(argument)) for argument in arguments])
         return node
@@ -91,7 +93,7 @@ class Writer:
                 return self._call(f"{name}imum", *arguments)
             case "sigmoid", [one] if self.library == "np":
                 return ast.parse(f"1 / (1 + np.exp(-({ast.unparse(one)})))", mode="eval").body
-            case (("abs" | "bucket" | "causal_bucket"), _):
+            case (("bucket" | "causal_bucket"), _):
                 return ast.Call(ast.Name(name), arguments, [])
         return self._call(name, *arguments)
 
@@ -105,7 +107,7 @@ class Writer:
 
     def _tensor(self, written: ast.expr) -> ast.expr:
         """A value as PyTorch's functions take it: numbers alone as a tensor."""
-        asked = any(isinstance(part, ast.Name) for part in ast.walk(written))
+        asked = any(isinstance(part, ast.Name) and part.id != "abs" for part in ast.walk(written))
         return written if asked or self.library == "np" else self._call("tensor", written)
 
 

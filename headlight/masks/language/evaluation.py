@@ -71,7 +71,8 @@ def evaluate(tree: ast.expr, given: Given, live: Tensor) -> Tensor:
                 other = _divisor(tree, other, given, live)
             return _OPERATORS[type(sign)](one, other)
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return torch.where(*(evaluate(part, given, live) for part in (test, body, orelse)))
+            asked, one, other = (evaluate(part, given, live) for part in (test, body, orelse))
+            return torch.where(asked, one, other)
         case ast.BoolOp(op=ast.And(), values=parts):
             for part in parts:
                 live = live & evaluate(part, given, live)
@@ -83,9 +84,9 @@ def evaluate(tree: ast.expr, given: Given, live: Tensor) -> Tensor:
             return live & ~undecided
         case ast.Compare(left=left, ops=signs, comparators=others):
             one = evaluate(left, given, live)
-            for sign, operand in zip(signs, others, strict=True):
+            for comparison, operand in zip(signs, others, strict=True):
                 other = evaluate(operand, given, live)
-                live = live & _OPERATORS[type(sign)](one, other)
+                live = live & _OPERATORS[type(comparison)](one, other)
                 one = other
             return live
     raise TypeError(f"a {type(tree).__name__} is no part of a checked tree")
@@ -118,7 +119,7 @@ def check_64_bits(tree: ast.expr, given: Given) -> int:
 
 def _divisor(node: ast.BinOp, cells: Tensor, given: Given, live: Tensor) -> Tensor:
     """The divisor, with 1 for a 0 where Python would not have divided."""
-    size = torch.broadcast_shapes(given["q"].shape, given["k"].shape)
+    size = (given["q"] + given["k"]).shape
     is_zero = cells == 0
     refused = (is_zero & live).expand(size).nonzero()
     if len(refused):

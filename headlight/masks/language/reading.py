@@ -93,7 +93,7 @@ class _Bound:
 
 
 Scope = Mapping[str, "str | _Bound"]
-"""What names stand for: a word of the language, or what a line above says."""
+"""The meanings of names: a word of the language, or what a line above says."""
 
 _Function = ast.FunctionDef | ast.Lambda
 

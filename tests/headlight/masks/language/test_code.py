@@ -87,6 +87,7 @@ def test_torch_code_is_a_mask_mod_of_flex_attention(text):
         ("q - (k - 2) * 3 > -(q // 2)", "q - (k - 2) * 3 > -(q // 2)"),
         ("q - (k - (3 - 2)) > (q - k) - 2", "q - (k - (3 - 2)) > q - k - 2"),
         ("q % (k * 2 // 3 + 1) == -(-k)", "q % torch.where(k * 2 // 3 + 1 == 0, 1, k * 2 // 3 + 1) == --k"),
+        ("abs(7 - 3) < q", "abs(7 - 3) < q"),
         ("True", "(k >= 0) & True"),
         ("not n_keys > 3", "(k >= 0) & (not n_keys > 3)"),
         ("q > 0 and k % q == 0", "(q > 0) & (k % torch.where(q == 0, 1, q) == 0)"),

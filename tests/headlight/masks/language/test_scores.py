@@ -21,6 +21,7 @@ CODES = [ready.text for ready in READY_SCORES] + [
     "score + (q - k) % 3 - q // 2 + sqrt(2) * min(q, 4) - n_keys / n_heads",
     "sigmoid(score) * exp(-abs(q - k)) + bias(h, abs(q - k) * 9)",
     "score if not n_heads > 3 else score / 2",
+    "score + sqrt(abs(-3)) * abs(1 - 3)",
     "score - 1 if 0 <= q - k < 3 or h == 2 else score",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -115,13 +116,14 @@ def _tensor_of(lists: object) -> Tensor:
     return torch.tensor(level, dtype=_dtype_of(level, shape[-1])).reshape(shape)
 
 
-def _dtype_of(entries: list[object], n_columns: int) -> torch.dtype:
-    for place, entry in enumerate(entries):
-        row, column = (part + 1 for part in divmod(place, n_columns))
-        if not isinstance(entry, bool | int | float):
-            raise _no_entry(entry, row, column)
-        if isinstance(entry, bool) != isinstance(entries[0], bool):
-            raise ValueError(say("mixed", row=row, column=column, entry=entry, first=entries[0]))
-    if isinstance(entries[0], bool):
-        return torch.bool
-    return torch.int64 if all(isinstance(entry, int) for entry in entries) else torch.float64
+def _dtype_of(entries: Sequence[object], n_columns: int) -> torch.dtype:
+    kinds = set(map(type, entries))
+    for dtype, held in ((torch.bool, {bool}), (torch.int64, {int}), (torch.float64, {int, float})):
+        if kinds <= held:
+            return dtype
+    fitting = (bool,) if isinstance(entries[0], bool) else (int, float)
+    place, entry = next(one for one in enumerate(entries) if type(one[1]) not in fitting)
+    row, column = (part + 1 for part in divmod(place, n_columns))
+    if isinstance(entry, bool | int | float):
+        raise ValueError(say("mixed", row=row, column=column, entry=entry, first=entries[0]))
+    raise _no_entry(entry, row, column)
