@@ -31,8 +31,8 @@ Kind = Literal["embedding", "position", "head", "feed_forward", "bias", "other"]
 
 _ADDED = frozenset(("add", "iadd", "sub", "isub"))
 _MULTIPLIED = frozenset(("mul", "imul", "div", "idiv", "truediv", "true_divide"))
-_NORMS = frozenset(("layer_norm", "rms_norm"))
-_PASSED = CHANGES_OF_SHAPE | _NORMS | {"dropout", "neg", "mean"}
+_NORMS = {"layer_norm": inspect.signature(F.layer_norm), "rms_norm": inspect.signature(F.rms_norm)}
+_PASSED = CHANGES_OF_SHAPE | _NORMS.keys() | {"dropout", "neg", "mean"}
 _INPUT_OF = {"linear": 0, "matmul": 0, "addmm": 1}
 _MULTI_HEAD = "multi_head_attention_forward"
 _CLOSE = 1e-3
@@ -120,7 +120,7 @@ class _Parts:
     rows: Tensor
 
     def plus(self, other: _Parts, sign: int = 1) -> _Parts:
-        """Both, and what is in both once: added up or, with the sign -1, the other one's subtracted."""
+        """The terms of both; one that is in both is added up or, with the sign -1, subtracted."""
         added = other.rows if sign > 0 else -other.rows
         new = [i for i, term in enumerate(other.terms) if term not in self.terms]
         terms = (*self.terms, *(other.terms[i] for i in new))
@@ -443,8 +443,7 @@ class Contributions:
 
     def _normed(self, node: Operation, path: str, parts: _Parts, rows: _Rows) -> _Parts:
         """Each term through a norm whose mean and deviation are those of their sum."""
-        function = F.layer_norm if node.name == "layer_norm" else F.rms_norm
-        given = inspect.signature(function).bind(*node.arguments, **node.keywords)
+        given = _NORMS[node.name].bind(*node.arguments, **node.keywords)
         given.apply_defaults()
         stream = rows.of(self._value(node.inputs[0]))
         weight, bias = (self._given(node, given.arguments.get(name)) for name in ("weight", "bias"))

@@ -52,6 +52,22 @@ def test_every_stop_says_what_was_added_and_what_is_read(family, tmp_path):
         np.testing.assert_allclose(way.sums[-1], last.norm(dim=-1).numpy(), rtol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("family", "names"),
+    [
+        ("gpt2", ["embedding", "position"]),
+        ("llama", ["embedding"]),
+        ("bert", ["word_embeddings", "token_type_embeddings", "position", "bias of LayerNorm"]),
+    ],
+)
+def test_a_part_is_called_by_its_kind_unless_there_are_several(family, names, tmp_path):
+    _, _, (one,) = taken(family, tmp_path)
+    labels = [part.label for part in one.way.parts]
+    assert labels[: len(names)] == names
+    assert labels[len(names) : len(names) + 4] == [f"head {head}" for head in range(4)]
+    assert labels.count("feed-forward") == 2
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_last_stop_predicts_what_the_model_does(family, tmp_path):
     watched, found, pictures = taken(family, tmp_path)
