@@ -1,7 +1,6 @@
 """Slow work in a process of its own: fetching a checkpoint, and converting a GGUF file to safetensors.
 
-A process can be ended at any moment, whatever library is at work in it, and leaves the interpreter to the page.
-``fetch`` starts this module as a program: it is given a task as JSON, and writes a line of JSON for each report.
+``fetch`` starts this module as a program, which reads a task and writes a frame of JSON for each report.
 """
 
 from __future__ import annotations
@@ -9,18 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import queue
+import secrets
 import shutil
-import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from headlight.pretrained.places import (
     Place,
@@ -29,6 +24,7 @@ from headlight.pretrained.places import (
     wanted,
     without_weights,
 )
+from model.process import frames_of, work
 
 UNREACHED = (
     "The hub cannot be reached from here: take a checkpoint that is on this machine, a folder, or a GGUF file."
@@ -37,10 +33,8 @@ UNREACHED = (
 
 _logger = logging.getLogger(__name__)
 _COMMAND = (sys.executable, "-m", "headlight.pretrained.fetching")
-_ROOT = Path(__file__).parents[2]
 _EVERY_BYTES = 2**20
 _TRIED_SECONDS = 10
-_BEAT_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -51,6 +45,7 @@ class Task:
         kind: fetch from the hub, or convert.
         source: a repository, or a GGUF file.
         target: the folder that it goes to; of the hub, which has its own, "".
+        rough: of a file, the folder that is written first.
         revision: of a repository, its exact state; else "".
         files: of a repository, the files to fetch and their sizes in bytes.
     """
@@ -58,6 +53,7 @@ class Task:
     kind: Literal["hub", "convert"]
     source: str
     target: str = ""
+    rough: str = ""
     revision: str = ""
     files: Mapping[str, int] | None = None
 
@@ -69,12 +65,12 @@ class Report:
     Attributes:
         text: what it is doing.
         fraction: how much is done, from 0 to 1.
-        path: at the end, the folder or the file that it made.
+        path: the folder or the file that it made; at the end alone there is one.
     """
 
     text: str
     fraction: float
-    path: Path | None = None
+    path: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,7 @@ def ask_hub(place: Place) -> OnHub:
             raise ValueError(without_weights(repository, iter(files)))
     numbers = getattr(about, "safetensors", None)
     return OnHub(
-        Task("hub", repository, "", str(about.sha or "main"), chosen),
+        Task("hub", repository, revision=str(about.sha or "main"), files=chosen),
         None if numbers is None or place.file else numbers.total,
     )
 
@@ -135,63 +131,19 @@ def fetch(task: Task) -> Generator[Report]:
     Raises:
         ValueError: it cannot be done; one sentence says why.
     """
-    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TQDM_DISABLE": "1"}
-    with subprocess.Popen(
-        _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
-    ) as process:
-        try:
-            given, lines = process.stdin, process.stdout
-            if given is None or lines is None:
-                raise ValueError("The process that fetches has no pipes.")
-            given.write(json.dumps(asdict(task)).encode())
-            given.close()
-            last = Report("Starting", 0.0)
-            for line in _lines_and_beats(lines):
-                if line:
-                    report = json.loads(line)
-                    if "failure" in report:
-                        raise ValueError(report["failure"])
-                    path = Path(report["path"]) if "path" in report else None
-                    last = Report(report["text"], report["fraction"], path)
-                yield last
-            if process.wait() != 0:
-                raise ValueError(f"The process that fetches ended with {process.returncode}.")
-        finally:
-            if process.poll() is None:
-                _end(process)
-                if task.target:
-                    shutil.rmtree(_rough(Path(task.target), process.pid), ignore_errors=True)
-
-
-def _lines_and_beats(stream: IO[bytes]) -> Generator[bytes]:
-    """Each line of a stream, and nothing twice a second where none comes, so that whoever waits can end it."""
-    waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-
-    def read() -> None:
-        for line in stream:
-            waiting.put(line)
-        waiting.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        try:
-            line = waiting.get(timeout=_BEAT_SECONDS)
-        except queue.Empty:
-            yield b""
-            continue
-        if line is None:
-            return
-        yield line
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process, and those that it started."""
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()
+    last, rough = Report("Starting", 0.0), f"{task.target}-{secrets.token_hex(8)}"
+    try:
+        for frame in frames_of(_COMMAND, asdict(replace(task, rough=rough))):
+            if frame:
+                report = json.loads(frame)
+                if "failure" in report:
+                    raise ValueError(report["failure"])
+                last = Report(report["text"], report["fraction"], Path(report["path"]))
+            yield last
+    except RuntimeError as error:
+        raise ValueError(f"It was not fetched: {error}.") from error
+    finally:
+        shutil.rmtree(rough, ignore_errors=True)
 
 
 @contextmanager
@@ -259,9 +211,8 @@ def _note_main(snapshot: Path) -> None:
 
 
 @contextmanager
-def _folder_in_place_of(target: Path) -> Generator[Path]:
+def _folder_in_place_of(target: Path, rough: Path) -> Generator[Path]:
     """A folder beside the target, which becomes it once all is done: half of a checkpoint is never found."""
-    rough = _rough(target, os.getpid())
     rough.mkdir(parents=True)
     try:
         yield rough
@@ -270,11 +221,6 @@ def _folder_in_place_of(target: Path) -> Generator[Path]:
         rough.rename(target)
     finally:
         shutil.rmtree(rough, ignore_errors=True)
-
-
-def _rough(target: Path, process: int) -> Path:
-    """Return the path of a target while a process writes it."""
-    return target.with_name(f".{target.name}-{process}")
 
 
 def _convert(task: Task, say: Say) -> Path:
@@ -293,7 +239,7 @@ def _convert(task: Task, say: Say) -> Path:
         source.parent, gguf_file=source.name, dtype=torch.float32, local_files_only=True
     )
     say("Writing them down", 0.95)
-    with _folder_in_place_of(target) as folder:
+    with _folder_in_place_of(target, Path(task.rough)) as folder:
         tokenizer.save_pretrained(folder)
         config = model.config
         if hasattr(config, "quantization_config"):
@@ -309,21 +255,18 @@ def _convert(task: Task, say: Say) -> Path:
 _TASKS: Mapping[str, Callable[[Task, Say], Path]] = {"hub": _from_hub, "convert": _convert}
 
 
-def main() -> None:
+def main(given: Mapping[str, Any], write: Callable[[bytes], None]) -> None:
     """Do the task that is given, and write how far it is."""
-    task = Task(**json.load(sys.stdin))
-    output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print goes elsewhere
+    task = Task(**given)
 
-    def write(**report: object) -> None:
-        print(json.dumps(report), file=output, flush=True)
+    def say(text: str, fraction: float, path: Path = Path()) -> None:
+        write(json.dumps({"text": text, "fraction": fraction, "path": str(path)}).encode())
 
     try:
-        path = _TASKS[task.kind](task, lambda text, fraction: write(text=text, fraction=fraction))
-        write(text="Done", fraction=1.0, path=str(path))
+        say("Done", 1.0, _TASKS[task.kind](task, say))
     except Exception as error:
         _logger.exception("A task failed")
-        write(failure=_sentence_of(error, task))
+        write(json.dumps({"failure": _sentence_of(error, task)}).encode())
 
 
 def _sentence_of(error: Exception, task: Task) -> str:
@@ -336,7 +279,4 @@ def _sentence_of(error: Exception, task: Task) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except BrokenPipeError:  # whoever asked has gone
-        os._exit(1)
+    work(main)

@@ -80,7 +80,6 @@ class Job(Generic[Value]):
         work: called in the thread with the function that it reports to.
         stops_unwatched: whether it stops once nobody looks; else it goes on until it is done or left.
         clock: seconds that pass.
-        ended: is set once nobody wants to hear of it any more.
         slots: from which the job takes one while it runs.
         keep: is given what it came to, before anybody sees that it has ended.
 
@@ -95,14 +94,13 @@ class Job(Generic[Value]):
         *,
         stops_unwatched: bool = True,
         clock: Callable[[], float] = time.monotonic,
-        ended: threading.Event | None = None,
         slots: threading.Semaphore = SLOTS,
         keep: Callable[[Seen[Value]], object] = lambda _: None,
     ) -> None:
         if not slots.acquire(blocking=False):
             raise ValueError(say("no_room"))
         self._clock, self._slots = clock, slots
-        self._lock, self._stop = threading.Lock(), ended or threading.Event()
+        self._lock, self._stop = threading.Lock(), threading.Event()
         self._watched = {"": clock()}  # by whom, and when last
         self._ends_after = UNWATCHED_SECONDS if stops_unwatched else math.inf
         self._first: tuple[float, float] | None = None  # the fraction first reported, and when
@@ -170,9 +168,10 @@ class Job(Generic[Value]):
         with self._lock:
             if self._stop.is_set() or not self._is_watched():
                 raise _EndedError
-            self._first = self._first or (fraction, self._clock())  # until now it was only starting
-            seconds, done = self._seconds(), fraction - self._first[0]
-            if done >= FORESEEN_FROM:
+            if self._first is None and value != self._seen.value:  # until now it was only starting
+                self._first = (fraction, self._clock())
+            seconds, done = self._seconds(), fraction - (self._first or (fraction,))[0]
+            if self._first is not None and done >= FORESEEN_FROM:
                 self._end = min(self._end, self._clock() + seconds * (1 - fraction) / done)
             self._seen = Seen(value, "running", fraction, seconds)
 

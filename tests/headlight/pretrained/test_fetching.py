@@ -11,6 +11,7 @@ from headlight.pretrained import fetching
 from headlight.pretrained.fetching import Task, ask_hub, converted_folder, fetch
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.places import place_of
+from model import process
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -91,9 +92,9 @@ def test_a_model_of_the_hub_is_fetched_once_and_then_opened_without_it(hub):
 def test_a_fetch_that_is_ended_ends_its_process_and_leaves_no_checkpoint(hub, monkeypatch):
     _, gate = hub
     gate.clear()
-    started, start = [], fetching.subprocess.Popen
+    started, start = [], process.subprocess.Popen
     monkeypatch.setattr(
-        fetching.subprocess, "Popen", lambda *args, **more: started.append(start(*args, **more)) or started[-1]
+        process.subprocess, "Popen", lambda *args, **more: started.append(start(*args, **more)) or started[-1]
     )
     with closing(fetch(ask_hub(place_of("owner/tiny")).task)) as reports:
         assert next(reports).fraction == 0.0
@@ -116,11 +117,11 @@ def test_what_the_hub_does_not_have_and_no_network_are_one_sentence_each(hub, mo
 
 def test_a_folder_is_in_its_place_once_all_of_it_is_there(tmp_path):
     target = tmp_path / "deep" / "target"
-    with suppress(RuntimeError), fetching._folder_in_place_of(target) as rough:
+    with suppress(RuntimeError), fetching._folder_in_place_of(target, target.with_name("rough")) as rough:
         (rough / "half").touch()
         raise RuntimeError
     assert list(target.parent.iterdir()) == []
-    with fetching._folder_in_place_of(target) as rough:
+    with fetching._folder_in_place_of(target, target.with_name("rough")) as rough:
         (rough / "whole").touch()
         assert not target.exists()
     assert [file.name for file in target.iterdir()] == ["whole"]

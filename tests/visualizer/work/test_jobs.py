@@ -97,8 +97,11 @@ def test_what_fails_once_it_is_stopped_is_stopped():
         assert stopped.wait(60)
         raise RuntimeError("the line was cut")
 
-    job = begin(cut_off, ended=stopped)
-    job.stop()
+    job = begin(cut_off)
+    threading.Timer(0, lambda: (job.stop(), stopped.set())).start()
+    while job.peek().is_running:
+        pass
+    stopped.wait(60)
     assert (ended(job).phase, ended(job).failure) == ("stopped", "")
 
 

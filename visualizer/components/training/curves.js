@@ -9,66 +9,59 @@ const say = textsOf("training/curves");
 const HEIGHT = 190;
 const MARGIN = { left: 38, right: 20, top: 10, bottom: 34 };
 const MOST_DOTS = 40;
+const MOST_SAID = 12; // points of a curve that are put into words
 const DASHES = ["", "2 4"];
 const PLACES = [16, 239]; // in the diverging scale, which every kind of colour blindness tells apart
 
-/** A chart; `note` is the picture's note beside the pointer, `format` writes a value. */
+/** A chart; `note` is the picture's note beside the pointer, `format` writes a value, or a shorter one at the axis. */
 export class Curves {
   constructor(title, note, format) {
-    this.title = title;
-    this.note = note;
-    this.format = format;
-    this.curves = [];
-    this.nSteps = this.width = 0;
-    this.svg = makeSvgElement("svg", { role: "img" });
+    Object.assign(this, { title, format });
+    this.svg = makeSvgElement("svg", { role: "img", height: HEIGHT });
     this.names = makeElement("span", "curve-names");
-    const caption = makeElement("figcaption", "", {}, [title, this.names]);
-    this.element = makeElement("figure", "curves", {}, [caption, this.svg]);
-    this.svg.onpointermove = (event) => this.point(event);
+    this.element = makeElement("figure", "curves", {}, [makeElement("figcaption", "", {}, [title, this.names]), this.svg]);
+    this.svg.onpointermove = ({ clientX, clientY }) => note.show(this.at(clientX), clientX, clientY);
     this.svg.onpointerleave = () => note.hide();
   }
 
-  /**
-   * Draw the curves: `curves` are {name, steps, values}, `top` is the value at which the axis ends, `level` one that is
-   * marked by a line, with its name, if there is one.
-   */
-  draw({ curves, nSteps, top, moment, words, level }, width, theme) {
-    Object.assign(this, { curves, nSteps, width });
-    const x = (step) => MARGIN.left + (step / nSteps) * this.plotWidth;
-    const y = (value) => MARGIN.top + (1 - value / top) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+  /** Draw the curves, {name, steps, values} each; the axes end at `nSteps` and `top`, and `level`, if any, is marked. */
+  draw(curves, { nSteps, top, moment, level }, theme) {
+    const width = this.element.clientWidth;
     const right = width - MARGIN.right;
-    const line = (className, x1, y1, x2, y2) => makeSvgElement("line", { class: className, x1, y1, x2, y2 });
-    const text = (className, at, height, words_) => makeSvgElement("text", { class: className, x: at, y: height }, [words_]);
-    const parts = ticksUpTo(top, 4).flatMap((value) => [
-      line("curve-grid", MARGIN.left, y(value), right, y(value)),
-      text("curve-value", MARGIN.left - 6, y(value) + 4, this.format(value, true)),
-    ]);
-    for (const step of ticksUpTo(nSteps, 4)) parts.push(text("curve-step", x(step), HEIGHT - 18, step.toLocaleString("en")));
-    parts.push(text("curve-step", (MARGIN.left + right) / 2, HEIGHT - 3, say("step")));
-    if (level) {
-      parts.push(line("curve-level", MARGIN.left, y(level.value), right, y(level.value)));
-      parts.push(text("curve-level-name", right, y(level.value) + 13, level.name));
-    }
-    if (moment !== null) parts.push(line("curve-moment", x(moment), MARGIN.top, x(moment), HEIGHT - MARGIN.bottom));
-    curves.forEach((curve, i) => parts.push(...lineOf(curve, x, y, { stroke: colorOf(theme, i), "stroke-dasharray": DASHES[i] })));
-    this.svg.replaceChildren(...parts);
-    for (const [name, value] of Object.entries({ width, height: HEIGHT, "aria-label": `${this.title}: ${words}` })) this.svg.setAttribute(name, value);
+    const x = (step) => MARGIN.left + (step / nSteps) * (right - MARGIN.left);
+    const y = (value) => MARGIN.top + (1 - value / top) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+    const line = (name, x1, y1, x2, y2) => makeSvgElement("line", { class: name, x1, y1, x2, y2 });
+    const text = (name, at, height, words) => makeSvgElement("text", { class: name, x: at, y: height }, [words]);
+    const across = (name, value) => line(name, MARGIN.left, y(value), right, y(value));
+    this.svg.replaceChildren(
+      ...ticksUpTo(top).flatMap((value) => [across("curve-grid", value), text("curve-value", MARGIN.left - 6, y(value) + 4, this.format(value, true))]),
+      ...ticksUpTo(nSteps).map((step) => text("curve-step", x(step), HEIGHT - 18, step.toLocaleString("en"))),
+      text("curve-step", x(nSteps / 2), HEIGHT - 3, say("step")),
+      ...(level ? [across("curve-level", level), text("curve-value", right, y(level) + 13, say("guessing", { loss: level.toFixed(2) }))] : []),
+      ...(moment === null ? [] : [line("curve-moment", x(moment), MARGIN.top, x(moment), HEIGHT - MARGIN.bottom)]),
+      ...curves.flatMap((curve, i) => lineOf(curve, x, y, { stroke: colorOf(theme, i), "stroke-dasharray": DASHES[i] })),
+    );
+    this.svg.setAttribute("width", String(width));
+    this.svg.setAttribute("aria-label", `${this.title}: ${curves.map((curve) => this.inWords(curve)).join(". ")}`);
     this.names.replaceChildren(...curves.filter(({ name }) => name).map(({ name }, i) => nameOf(name, i, theme)));
+    this.at = (clientX) => {
+      const step = ((clientX - this.svg.getBoundingClientRect().left) / zoomOf(this.svg) - MARGIN.left) / ((right - MARGIN.left) / nSteps);
+      return curves.map((curve) => this.lineAt(curve, nearest(curve.steps, step)));
+    };
   }
 
-  get plotWidth() {
-    return this.width - MARGIN.left - MARGIN.right;
+  /** One value in the note beside the pointer. */
+  lineAt({ name, steps, values }, place) {
+    const at = say("at_step", { step: steps[place].toLocaleString("en") });
+    return tooltipLine("tooltip-value", `${name ? `${name}, ` : ""}${at} `, makeElement("b", "", {}, [this.format(values[place])]));
   }
 
-  /** Say the numbers of the step that the pointer is nearest to. */
-  point({ clientX, clientY }) {
-    const at = (clientX - this.svg.getBoundingClientRect().left) / zoomOf(this.svg) - MARGIN.left;
-    const said = this.curves.filter(({ steps }) => steps.length).map(({ name, steps, values }) => {
-      const place = nearest(steps, (at / this.plotWidth) * this.nSteps);
-      const value = makeElement("b", "", {}, [this.format(values[place])]);
-      return tooltipLine("tooltip-value", `${name ? `${name}, ` : ""}${say("at_step", { step: steps[place].toLocaleString("en") })} `, value);
-    });
-    if (said.length) this.note.show(said, clientX, clientY);
+  /** A curve from its first point to its last, for who does not see it. */
+  inWords({ name, steps, values }) {
+    const every = Math.max(1, (steps.length - 1) / (MOST_SAID - 1));
+    const places = Array.from({ length: Math.min(steps.length, MOST_SAID) }, (_, i) => Math.round(i * every));
+    const points = places.map((i) => `${say("at_step", { step: steps[i] })} ${this.format(values[i])}`).join(", ");
+    return name ? `${name}: ${points}` : points;
   }
 }
 
@@ -83,7 +76,7 @@ function lineOf({ steps, values }, x, y, look) {
 
 /** The name of a curve, underlined as the curve is drawn. */
 function nameOf(name, i, theme) {
-  const element = makeElement("span", "curve-name", {}, [name]);
+  const element = makeElement("span", "", {}, [name]);
   element.style.borderBottom = `3px ${DASHES[i] ? "dotted" : "solid"} ${colorOf(theme, i)}`;
   return element;
 }
@@ -92,18 +85,15 @@ function colorOf({ diverging }, i) {
   return `#${diverging.slice(6 * PLACES[i], 6 * PLACES[i] + 6)}`;
 }
 
-/** The index of the step nearest to one; steps ascend. */
-export function nearest(steps, wanted) {
-  let found = 0;
-  steps.forEach((step, i) => {
-    if (Math.abs(step - wanted) <= Math.abs(steps[found] - wanted)) found = i;
-  });
-  return found;
+/** The index of the step nearest to one. */
+function nearest(steps, wanted) {
+  const distances = Array.from(steps, (step) => Math.abs(step - wanted));
+  return distances.indexOf(Math.min(...distances));
 }
 
-/** Round numbers from 0 to `most`, about `count` of them beside the 0: multiples of 1, 2 or 5 times a power of ten. */
-export function ticksUpTo(most, count) {
-  const power = 10 ** Math.floor(Math.log10(most / count));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => most / each <= count) ?? most;
+/** Round numbers from 0 to `most`, at most four beside the 0: multiples of 1, 2 or 5 times a power of ten. */
+export function ticksUpTo(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 4));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => most / each <= 4) ?? most;
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step);
 }

@@ -2,7 +2,7 @@
 
 import { makeElement, setChildren, setText } from "../shared/dom.js";
 import { LivePicture } from "../shared/live.js";
-import { floats, withMinusSign } from "../shared/payload.js";
+import { withMinusSign } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { fillBar, makeBar } from "../progress/element.js";
@@ -10,8 +10,7 @@ import { render as renderGrid } from "../tensor_grid/element.js";
 import { Curves } from "./curves.js";
 
 const say = textsOf("training/element");
-const HIGHEST_SHARE = 1.05; // room for a line at 100%
-const AROUND = 1.08; // the same above the highest loss
+const ABOVE = 1.06; // room for a line at the highest value
 
 class Training extends LivePicture {
   constructor(root, host) {
@@ -27,15 +26,14 @@ class Training extends LivePicture {
   }
 
   receive() {
-    const { bar, sides, arrays, key } = this.data;
+    const { bar, sides, arrays } = this.data;
     this.bar.hidden = bar === null;
     if (bar) fillBar(this.bar, bar);
     this.frame.hidden = sides.length === 0;
     this.frame.classList.toggle("training-pair", sides.length > 1);
     this.keepSides(sides.length);
     while (this.sides.length < sides.length) this.addSide();
-    sides.forEach((side, i) => this.sides[i].show(side, arrays[`heads${i}`]?.data, `${key}_${i}`));
-    for (const side of this.sides) side.element.prepend(side.title, side.numbers);
+    sides.forEach((side, i) => this.sides[i].show(side, arrays[`heads${i}`]?.data));
     if (sides.length === 1) this.curves.prepend(this.sides[0].numbers);
   }
 
@@ -50,24 +48,19 @@ class Training extends LivePicture {
   }
 
   draw() {
-    const { sides, n_steps: nSteps, moment, guessing, losses, matches } = this.data;
+    const { sides, n_steps: nSteps, moment, guessing } = this.data;
     if (sides.length === 0) return;
-    const width = Math.floor(this.losses.element.clientWidth);
     const curves = this.curvesOf("losses");
     const highest = Math.max(guessing, ...curves.flatMap(({ values }) => [...values].filter(Number.isFinite)));
-    const level = { value: guessing, name: say("guessing", { loss: guessing.toFixed(2) }) };
-    this.losses.draw({ nSteps, moment, curves, top: AROUND * highest, words: losses, level }, width, this.theme);
-    const share = { curves: this.curvesOf("matches"), top: HIGHEST_SHARE, words: matches, level: null };
-    this.matches.draw({ nSteps, moment, ...share }, width, this.theme);
+    this.losses.draw(curves, { nSteps, moment, top: ABOVE * highest, level: guessing }, this.theme);
+    this.matches.draw(this.curvesOf("matches"), { nSteps, moment, top: ABOVE, level: null }, this.theme);
   }
 
   curvesOf(name) {
-    const { sides, arrays } = this.data;
-    return sides.map((side, i) => ({
-      name: side.name,
-      steps: arrays[`${name}${i}_steps`].data,
-      values: floats(arrays[`${name}${i}`]),
-    }));
+    return this.data.sides.map((side, i) => {
+      const { data } = this.data.arrays[`${name}${i}`];
+      return { name: side.name, steps: data.subarray(0, data.length / 2), values: data.subarray(data.length / 2) };
+    });
   }
 }
 
@@ -75,23 +68,21 @@ class Training extends LivePicture {
 class Side {
   constructor(host) {
     this.host = host;
-    this.title = makeElement("h3", "training-name");
+    this.title = makeElement("h3");
     this.numbers = makeElement("div", "training-numbers");
     this.answer = makeElement("div", "training-answer");
-    this.problem = makeElement("p", "training-problem", { role: "alert" });
     this.root = makeElement("div", "headlight");
-    this.element = makeElement("section", "training-side", {}, [this.answer, this.problem, this.root]);
+    this.element = makeElement("section", "", {}, [this.answer, this.root]);
   }
 
-  show({ name, numbers, written, problem }, heads, key) {
+  show({ name, numbers, note, ...written }, heads) {
     setText(this.title, name);
     this.title.hidden = name === "";
+    this.element.prepend(this.title, this.numbers);
     setChildren(this.numbers, numbers.map(([number, what]) => makeElement("span", "", {}, [makeElement("b", "", {}, [number]), what])));
-    setText(this.problem, problem);
-    this.answer.hidden = this.root.hidden = !written;
-    this.root.dataset.key = key;
-    if (!written) return;
-    setChildren(this.answer, answerNodes(written));
+    setChildren(this.answer, [...(heads ? answerNodes(written) : []), makeElement("small", "", {}, [note])]);
+    this.root.hidden = !heads;
+    if (!heads) return;
     if (this.heads) this.heads.update(heads);
     else this.heads = renderGrid(this.root, heads, this.host);
   }
@@ -103,23 +94,19 @@ class Side {
   }
 }
 
-/** The text, an arrow, the tokens of the answer with those that are wrong marked, and what there is to say of it. */
-function answerNodes({ asked, tokens, joint, ended, note }) {
-  const written = tokens.flatMap(([token, isRight], i) => [i ? joint : "", makeElement("span", isRight ? "" : "wrong", {}, [token])]);
-  const nothing = makeElement("span", "training-note", {}, [say("nothing")]);
-  return [
-    makeElement("span", "training-asked", {}, [`${asked} →`]),
-    makeElement("span", "", {}, [...(tokens.length ? written : [nothing]), ended ? "" : "…"]),
-    makeElement("span", "training-note", {}, [note]),
-  ];
+/** The text, an arrow, and the tokens of the answer with those that are wrong marked. */
+function answerNodes({ asked, answer, joint: [between, end] }) {
+  const tokens = answer.flatMap(([token, isRight], i) => [i ? between : "", makeElement("span", isRight ? "" : "wrong", {}, [token])]);
+  const nothing = makeElement("small", "", {}, [say("nothing")]);
+  return [makeElement("bdi", "", {}, [asked, " →"]), makeElement("bdi", "", {}, [...(tokens.length ? tokens : [nothing]), end])];
 }
 
-function formatLoss(value, isTick = false) {
-  return withMinusSign(isTick ? String(Number(value.toPrecision(3))) : value.toFixed(3));
+function formatLoss(value, isShort = false) {
+  return withMinusSign(isShort ? String(Number(value.toPrecision(3))) : value.toFixed(3));
 }
 
-function formatShare(value, isTick = false) {
-  return `${(100 * value).toFixed(isTick ? 0 : 1)}%`;
+function formatShare(value, isShort = false) {
+  return `${(100 * value).toFixed(isShort ? 0 : 1)}%`;
 }
 
 /** Draw the picture in `root`. */

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import Any, Literal
 
 from model.learning.training import Progress, Recipe
@@ -87,17 +86,18 @@ def start_job(recipes: Sequence[Recipe], trained: Trainer = reports_of_a_process
     Raises:
         ValueError: as ``Job``.
     """
-    begun, ended = tuple(map(Training, recipes)), Event()
+    begun = tuple(map(Training, recipes))
 
     def work(report: Report[Trainings]) -> None:
         trainings = list(begun)
-        with closing(trained(recipes, ended)) as reports:
-            for index, progress in reports:
+        with closing(trained(recipes)) as reports:
+            for found in reports:
+                index, progress = found or (0, ())
                 for each in progress:
                     trainings[index] = trainings[index].after(each)
                 report(tuple(trainings), fraction_of(trainings))
 
-    return Job(begun, work, ended=ended, **more)
+    return Job(begun, work, **more)
 
 
 def fraction_of(trainings: Sequence[Training]) -> float:

@@ -12,7 +12,7 @@ from model.learning.training import Progress
 from model.texts import texts_of
 from visualizer.components.picture import Picture
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.components.training.element import Curve, Side, Written
+from visualizer.components.training.element import Side
 from visualizer.runs.trained import keep, shape_of
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection, Settings
@@ -60,32 +60,32 @@ def _moment_at(name: str, training: Training, step: int | None) -> Moment:
 
 def side_of(moment: Moment, look: Look) -> Side:
     """A moment as a picture shows it: its curves, its numbers, its answer to the text, and every head."""
-    training = moment.training
-    return Side(
+    training, weights = moment.training, moment.progress.weights
+    recipe, task = training.recipe, TASKS[training.recipe.task]
+    loss = moment.progress.loss
+    side = Side(
         name=moment.name,
-        losses=Curve(training.steps, training.losses),
-        matches=Curve(training.matched, training.matches),
-        numbers=((f"{moment.exact_match:.0%}", say("held_out")), (_short(moment.progress.loss), say("loss"))),
-        written=_written(moment, look),
+        losses=dict(zip(training.steps, training.losses, strict=True)),
+        matches=dict(zip(training.matched, training.matches, strict=True)),
+        numbers=(
+            (f"{moment.exact_match:.0%}", say("held_out")),
+            ("< 0.001" if loss < 1e-3 else f"{loss:.3f}", say("loss")),
+        ),
+        note="",
     )
-
-
-def _short(loss: float) -> str:
-    return "< 0.001" if loss < 1e-3 else f"{loss:.3f}"
-
-
-def _written(moment: Moment, look: Look) -> tuple[Written, Picture] | str:
-    recipe = moment.training.recipe
     try:
-        model = trained_model(recipe, moment.progress.weights)
+        model = trained_model(recipe, weights)
     except ValueError as error:
-        return str(error)
-    task = TASKS[recipe.task]
+        return replace(side, note=str(error))
     given = answer(model, task, look.text)
-    note = f"{'✓' if given.is_right else '✗'} {given.note}"
-    tokens = tuple(zip(given.written, given.judged, strict=True))
-    written = Written(look.text, tokens, task.joined(("", "")), given.ended, note)
-    return written, _attention(heads(model, recipe, look.text, look.kind, look.layer))
+    return replace(
+        side,
+        asked=look.text,
+        answer=tuple(zip(given.written, given.judged, strict=True)),
+        joint=(task.joined(("", "")), "" if given.ended else "…"),
+        note=f"{'✓' if given.is_right else '✗'} {given.note}",
+        heads=_attention(heads(model, recipe, look.text, look.kind, look.layer)),
+    )
 
 
 def _attention(found: Heads) -> Picture:

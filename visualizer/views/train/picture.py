@@ -78,7 +78,6 @@ def _drawn(plan: Plan, found: Sequence[Moment], look: Look, **more: Any) -> Pict
         [side_of(moment, look) for moment in found],
         n_steps=max(recipe.steps for recipe in plan.recipes),
         guessing=math.log(len(plan.task.vocabulary)),
-        key="training",
         **more,
     )
 

@@ -115,7 +115,7 @@ def test_a_process_that_fails_is_a_sentence():
     broken = partial(reports_of_a_process, command=[sys.executable, "-c", "raise SystemExit(3)"])
     for n_recipes in (1, 500):  # of which no pipe holds so many: the process is gone before it has read them
         state = finished(start_job([TINY] * n_recipes, broken))
-        assert (state.phase, state.failure) == ("failed", "the training process ended with exit code 3")
+        assert (state.phase, state.failure) == ("failed", "the process ended with exit code 3")
 
 
 # In a process of its own.
@@ -124,7 +124,8 @@ def test_a_process_that_fails_is_a_sentence():
 THE_WORKER = """
 import sys
 from model.learning.worker import main
-main()
+from model.process import work
+work(main)
 sys.exit("torch._dynamo" in sys.modules)
 """
 """Trains as the program does, and fails where it has loaded what takes a second and trains nothing."""
@@ -158,7 +159,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[subprocess.Popen[b
     return started
 
 
-def test_a_process_ends_at_once_that_is_stopped_before_it_has_reported_anything(processes):
+def test_a_process_ends_that_is_stopped_before_it_has_reported_anything(processes):
     silent = [sys.executable, "-c", "import time; time.sleep(600)"]
     job = start_job([TINY], partial(reports_of_a_process, command=silent))
     process = processes.get(timeout=PATIENCE)

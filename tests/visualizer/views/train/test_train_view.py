@@ -100,8 +100,8 @@ def shown(app: AppTest) -> str:
         return ""
     numbers = [f"{number} {what}" for side in found["sides"] for number, what in side["numbers"]]
     answers = [
-        f"{written['asked']} → {written['joint'].join(token for token, _ in written['tokens'])} {written['note']}"
-        for written in (side["written"] for side in found["sides"])
+        f"{side['asked']} → {side['joint'][0].join(token for token, _ in side['answer'])} {side['note']}"
+        for side in found["sides"]
     ]
     return " ".join([*numbers, *answers])
 
@@ -173,7 +173,7 @@ def test_what_is_drawn_while_it_trains_comes_from_the_address_of_the_picture():
     wait_for_a_picture(app)
     (live,) = (one for one in pictures(app) if one["key"] == "training")
     deadline = time.monotonic() + PATIENCE
-    while (newer := header_of(picture_at(live["address"]).data))["losses"] == live["losses"]:
+    while (newer := header_of(picture_at(live["address"]).data))["bar"] == live["bar"]:
         assert time.monotonic() < deadline
     assert newer["address"] == live["address"]
     assert newer["bar"]["fraction"] > live["bar"]["fraction"]
@@ -280,8 +280,8 @@ def test_a_training_that_its_server_no_longer_knows_is_missed(monkeypatch):
 
 
 def test_a_training_whose_process_dies_says_so_also_after_a_reload(monkeypatch):
-    def dying(recipes, ended):
-        yield next(reports_in_turns(recipes, ended))
+    def dying(recipes):
+        yield next(reports_in_turns(recipes))
         raise RuntimeError("the training process ended with exit code -9")
 
     monkeypatch.setattr(session, "MEMORY", Memory(trained=dying))
