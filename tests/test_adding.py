@@ -82,7 +82,7 @@ def test_a_view_is_a_module_and_its_record(copy):
 
 
 def test_an_intention_is_its_line(copy):
-    line = '"own": IntentKind("Its own key", "", lambda n, at: "each token sees itself", lambda n, q: f"k == {q}"),'
+    line = '"own": IntentKind("Its own key", "", lambda n, at: "each token sees itself", "k == {q}"),'
     add_line(copy / "headlight" / "masks" / "intent_kinds.py", line)
     shown = opened(copy, view="lab", text="a b c", architecture="decoder", intent="own")
     assert "Its own key" in shown

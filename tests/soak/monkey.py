@@ -89,7 +89,7 @@ class Tab:
         load(self.page, f"{server}{link}")
 
     def taken_problems(self) -> list[str]:
-        """What went wrong since this was last asked."""
+        """Return the problems since this was last asked."""
         found = [*self.problems]
         self.problems.clear()
         return found

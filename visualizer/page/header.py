@@ -78,8 +78,13 @@ def header(changed: Callable[[str, object], None]) -> None:
         widgets.segments("view", offered, help=None, label_visibility="collapsed", wrap=True, on_change=heard)
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
             if offers_path(selection):
-                label, kind = (say("go_on"), "secondary") if selection.stop else (say("begin"), "primary")
-                st.button(label, key="begin", on_click=state.callback(begin), type=kind)
+                is_left = bool(selection.stop)
+                st.button(
+                    say("go_on") if is_left else say("begin"),
+                    key="begin",
+                    on_click=state.callback(begin),
+                    type="secondary" if is_left else "primary",
+                )
             examples_menu(offers_path=not offers_path(selection))
 
 

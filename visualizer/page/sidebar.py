@@ -15,6 +15,7 @@ from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
+from visualizer.settings.sources import VIEWS_OF
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.state import state, widgets
 from visualizer.state.controls import give
@@ -146,7 +147,7 @@ def _lines(settings: Settings, selection: Selection) -> Lines:
 
 MODEL = "model"
 """The menu of the models, which is no setting."""
-_OTHERS: Mapping[str, str] = {name: label for name, label in FIELDS["source"].choices.items() if name != "built"}
+_OTHERS: Mapping[str, str] = {name: FIELDS["source"].choices[name] for name in VIEWS_OF if name != "built"}
 _WEIGHTS: Mapping[str, str] = {name: label for name, label in FIELDS["weights"].choices.items() if name != TRAINED}
 _MODELS: Mapping[str, str] = {
     **{name: TRAINED_MODELS[name].title for name in ("small_english", "small_translator")},
@@ -226,9 +227,10 @@ def _choose_model(chosen: str) -> None:
 
 def _take(model: str) -> None:
     """Another model: one that was trained comes with a text and the masks that it knows."""
-    if model in _OTHERS:
-        state.show_source(model)
-        return
+    for source in VIEWS_OF:
+        if model == source:
+            state.show_source(source)
+            return
     state.show_source("built")
     if trained := TRAINED_MODELS.get(model):
         masks = trained.masks(state.chosen().settings.pad > 0)

@@ -39,6 +39,7 @@ MOST_PRODUCTS = 10**10
 """So many products of the logit lens are computed at most; of more, for fewer tokens."""
 
 N_LIKELY = 5
+_KINDS = {"embedding": say("embedding"), "position": say("position"), "feed_forward": say("feed_forward")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +299,7 @@ def _parts(followed: FollowedStream, terms: Sequence[Term]) -> Iterator[Part]:
         else:
             is_named = term.kind == "other" or counts[term.kind] > 1
             path = found.scaled(term, followed.stream) if term.kind == "embedding" else term.path
-            yield Part(term.kind, _module(term.path) if is_named else say(term.kind), path)
+            yield Part(term.kind, _module(term.path) if is_named else _KINDS[term.kind], path)
 
 
 def _module(path: str) -> str:

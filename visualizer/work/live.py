@@ -1,4 +1,4 @@
-"""What moves by itself, by its address: a picture asks ``/jobs/<name>`` for it, and no clock runs the script."""
+"""The state of what moves by itself: a picture asks ``/jobs/<name>`` for it, and no clock runs the script."""
 
 from __future__ import annotations
 

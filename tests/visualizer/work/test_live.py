@@ -1,9 +1,10 @@
-"""What moves by itself: its address answers what is newest, until there is nothing more to come."""
+"""Pictures of what moves by itself: its address answers what is newest, until there is nothing more to come."""
 
 from __future__ import annotations
 
 import gc
 from threading import Event
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -14,7 +15,7 @@ from visualizer.components.picture import Picture
 from visualizer.routes.served import ROUTES
 from visualizer.work import live
 
-GO_ON, HAS_ENDED = Event(), Event()
+HAS_BEGUN, GO_ON, HAS_ENDED = Event(), Event(), Event()
 
 
 def picture_at(address: str) -> Picture | None:
@@ -27,23 +28,23 @@ def picture_at(address: str) -> Picture | None:
 def page_with_a_job() -> None:
     import streamlit as st
 
-    from tests.visualizer.work.test_live import GO_ON, HAS_ENDED
+    from tests.visualizer.work.test_live import GO_ON, HAS_BEGUN, HAS_ENDED
     from visualizer.state import drafts
     from visualizer.work import live
     from visualizer.work.jobs import Job
 
     def work(report):
         report("first", 0.25)
+        HAS_BEGUN.set()
         GO_ON.wait(60)
         report("second", 0.5)
         HAS_ENDED.wait(60)
 
-    job = drafts.put_by_before("job")
+    job: Any = drafts.put_by_before("job")
     if job is None:
         job = Job("", work)
         drafts.put_by("job", job)
-        while not job.peek().value:
-            pass
+        HAS_BEGUN.wait(60)
     if job.peek().is_running:
         live.show_job("counting", job, "Counting", lambda seen: f"the {seen.value}")
     else:
@@ -56,6 +57,7 @@ def drawn(app: AppTest) -> list[dict[str, object]]:
 
 
 def test_an_address_answers_what_is_newest_and_nothing_once_it_has_ended():
+    HAS_BEGUN.clear()
     GO_ON.clear()
     HAS_ENDED.clear()
     app = AppTest.from_function(page_with_a_job, default_timeout=60).run()

@@ -33,6 +33,7 @@ class AttentionHeads extends LayeredPicture {
 
   constructor(root, host) {
     super(root, host, "attention_heads");
+    this.room = 0; // the width that the grids have
     this.panels = [];
     this.controls = new HeadControls(root, host, {
       draw: () => this.redraw(),

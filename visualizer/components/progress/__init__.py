@@ -1,1 +1,1 @@
-"""How far something is, or how it is shared: a bar with a line of words each."""
+"""The progress of something, or the shares of it: a bar with a line of words each."""

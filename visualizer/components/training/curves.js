@@ -16,7 +16,10 @@ const PLACES = [16, 239]; // in the diverging scale, which every kind of colour 
 /** A chart; `note` is the picture's note beside the pointer, `format` writes a value, or a shorter one at the axis. */
 export class Curves {
   constructor(title, note, format) {
-    Object.assign(this, { title, format });
+    this.title = title;
+    this.format = format;
+    /** @type {(clientX: number) => Node[]} what is said at a place of the pointer */
+    this.at = () => [];
     this.svg = makeSvgElement("svg", { role: "img", height: HEIGHT });
     this.names = makeElement("span", "curve-names");
     this.element = makeElement("figure", "curves", {}, [makeElement("figcaption", "", {}, [title, this.names]), this.svg]);

@@ -94,7 +94,10 @@ class Side {
   }
 }
 
-/** The text, an arrow, and the tokens of the answer with those that are wrong marked. */
+/**
+ * The text, an arrow, and the tokens of the answer with those that are wrong marked.
+ * @param {any} written
+ */
 function answerNodes({ asked, answer, joint: [between, end] }) {
   const tokens = answer.flatMap(([token, isRight], i) => [i ? between : "", makeElement("span", isRight ? "" : "wrong", {}, [token])]);
   const nothing = makeElement("small", "", {}, [say("nothing")]);

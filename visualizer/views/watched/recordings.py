@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from pathlib import Path
 
 import streamlit as st
@@ -11,6 +10,7 @@ import streamlit as st
 import headlight
 from headlight.pretrained.sizes import most_bytes
 from model.texts import texts_of
+from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import Token, TokenSequence, parse_token
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
@@ -82,18 +82,16 @@ def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> Watc
 
 def _rows(run: WatchedRun, item: int) -> list[TokenSequence]:
     """The tokens of a sequence, as far as they are known; of an encoder and a decoder both."""
-    texts = {"source": run.tokens_of("encoder", item), "target": run.tokens_of("decoder", item)}
-    if texts["source"] == texts["target"]:
-        del texts["target"]
-    return [
-        TokenSequence(name, say(name if len(texts) > 1 else "tokens"), tuple(map(_token, count(), tokens)))
-        for name, tokens in texts.items()
-        if tokens
-    ]
+    read, written = run.tokens_of("encoder", item), run.tokens_of("decoder", item)
+    if not read:
+        return []
+    if read == written:
+        return [_row("source", say("tokens"), read)]
+    return [_row("source", say("source"), read), _row("target", say("target"), written)]
 
 
-def _token(index: int, text: str) -> Token:
-    return Token(index, visible(text), None)
+def _row(name: SequenceName, title: str, tokens: tuple[str, ...]) -> TokenSequence:
+    return TokenSequence(name, title, tuple(Token(index, visible(text), None) for index, text in enumerate(tokens)))
 
 
 def _strip(rows: Sequence[TokenSequence], choices: Choices, strip: OnTop) -> None:
