@@ -48,6 +48,7 @@ from streamlit.testing.v1 import AppTest
 
 import model
 from headlight import command, load
+from headlight.model import process
 from headlight.model.learning import worker
 
 example = Path(command.__file__).parent / "visualizer" / "views" / "watched" / "example.headlight"
@@ -55,7 +56,7 @@ load(example).save("run.headlight")
 given = command.arguments(["run.headlight", "--server.port", "1"])
 assert given[2:] == ["--server.port", "1", "--", str(Path("run.headlight").resolve())]
 assert Path(given[1]).with_name(".streamlit").joinpath("config.toml").exists()
-assert str(worker._ROOT) in sys.path and find_spec(worker._COMMAND[2])
+assert str(process._ROOT) in sys.path and find_spec(worker._COMMAND[2])
 
 sys.argv = ["app.py", given[-1]]
 sys.path.insert(0, str(Path(given[1]).parent))  # as Streamlit does

@@ -60,13 +60,9 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
     trace.save(tmp_path / "written.headlight")
     with rerun(page):
         page.get_by_role("button", name="Open another").click()
-    with rerun(page, "watched_heads"):
+    with rerun(page, TREE):
         page.locator("input[type=file]").set_input_files(tmp_path / "written.headlight")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    with rerun(page, "watched_heads"):
-        page.get_by_role("radio", name="Heads").click()
-    with rerun(page, TREE):
-        page.get_by_role("radio", name="Step through").click()
     expect(page.locator(".tree-chip", has_text="softmax")).to_have_count(1)
     opener = page.get_by_role("button", name="Show the 3 operations of Softmax with its mask")
     opener.focus()

@@ -20,6 +20,7 @@ from visualizer.components.page import page as page_text
 from visualizer.components.picture import Picture
 from visualizer.routes.address import read_picture_address
 from visualizer.routes.answers import answer_picture
+from visualizer.work.live import moving_at
 
 APP = str(Path(__file__).parents[2] / "app.py")
 ADDRESS = "http://localhost/"
@@ -129,7 +130,13 @@ for (const name of ["headlight:send", "headlight:keep"]) addEventListener(name, 
 
 
 def _answer(route: Route) -> None:
-    route.fulfill(body=answer(route.request.url), content_type="application/octet-stream")
+    url = route.request.url
+    if "/jobs/" not in url:
+        route.fulfill(body=answer(url), content_type="application/octet-stream")
+    elif (moving := moving_at(url.rpartition("/")[2])) is not None and (drawn := moving.picture) is not None:
+        route.fulfill(body=drawn.data, content_type="application/octet-stream")
+    else:
+        route.fulfill(status=204)
 
 
 def _answer_each(line: WebSocketRoute) -> None:
