@@ -57,7 +57,7 @@ def follows_and_tells_once(page: Page, end: int) -> None:
     update(page, counted(0.2))
     expect(bar).to_have_attribute("aria-valuetext", "Counting … 75%")
     expect(bar).to_have_attribute("aria-valuenow", "75")
-    page.wait_for_function("heard.length > 0")
+    page.wait_for_function("() => heard.length > 0")
     update(page, counted(0.8))
     expect(bar).to_have_attribute("aria-valuetext", "Counting … 80%")
     assert [name for name, _ in heard(page)] == ["ended"]

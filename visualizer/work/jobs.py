@@ -99,14 +99,14 @@ class Job(Generic[Value]):
     ) -> None:
         if not slots.acquire(blocking=False):
             raise ValueError(say("no_room"))
-        self._clock, self._slots = clock, slots
+        self._clock, self._slots, self._keep = clock, slots, keep
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._watched = {"": clock()}  # by whom, and when last
         self._ends_after = UNWATCHED_SECONDS if stops_unwatched else math.inf
         self._first: tuple[float, float] | None = None  # the fraction first reported, and when
         self._end = math.inf  # the earliest that was foreseen: what is left never grows
         self._seen = Seen(value)
-        self._thread = threading.Thread(target=self._run, args=(work, keep), name="job", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(work,), name="job", daemon=True)
         self._thread.start()
 
     def peek(self) -> Seen[Value]:
@@ -137,14 +137,18 @@ class Job(Generic[Value]):
         with self._lock:
             self._stop.set()
             if self._seen.is_running:
-                self._seen = replace(self._seen, phase="stopped")
+                self._end_as("stopped")
         self._thread.join(_PATIENCE)
         return self.peek()
 
     def _is_watched(self) -> bool:
         return self._clock() - max(self._watched.values(), default=-math.inf) <= self._ends_after
 
-    def _run(self, work: Callable[[Report[Value]], object], keep: Callable[[Seen[Value]], object]) -> None:
+    def _end_as(self, phase: Phase, failure: str = "") -> None:
+        self._seen = replace(self._seen, phase=phase, seconds=self._seconds(), failure=failure)
+        self._keep(self._seen)
+
+    def _run(self, work: Callable[[Report[Value]], object]) -> None:
         phase: Phase = "finished"
         failure = ""
         try:
@@ -161,8 +165,7 @@ class Job(Generic[Value]):
             self._stop.set()
             self._slots.release()
             with self._lock:
-                self._seen = replace(self._seen, phase=phase, seconds=self._seconds(), failure=failure)
-                keep(self._seen)
+                self._end_as(phase, failure)
 
     def _report(self, value: Value, fraction: float) -> None:
         with self._lock:

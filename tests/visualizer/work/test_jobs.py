@@ -183,6 +183,23 @@ def test_what_a_job_came_to_is_kept_before_anybody_sees_that_it_has_ended():
     assert [(seen.value, seen.phase) for seen in kept] == [("all", "finished")]
 
 
+def test_what_a_stopped_job_came_to_is_kept_though_its_work_goes_on_for_a_moment(monkeypatch):
+    monkeypatch.setattr(jobs, "_PATIENCE", 0)
+    kept, has_reported, may_end = [], threading.Event(), threading.Event()
+
+    def work(report):
+        report("some", 0.5)
+        has_reported.set()
+        may_end.wait(60)
+
+    job = begin(work, keep=kept.append)
+    assert has_reported.wait(60)
+    assert job.stop().phase == "stopped"
+    assert [(seen.value, seen.phase) for seen in kept] == [("some", "stopped")]
+    may_end.set()
+    ended(job)
+
+
 def test_of_many_jobs_the_newest_are_known_and_one_that_runs_is_shared():
     known = Jobs[str](room=2)
     started = [known.start(subject, lambda: begin(endless)) for subject in "abc"]
