@@ -131,9 +131,11 @@ def fetch(task: Task) -> Generator[Report]:
     Raises:
         ValueError: it cannot be done; one sentence says why.
     """
-    last, rough = Report("Starting", 0.0), f"{task.target}-{secrets.token_hex(8)}"
+    last = Report("Starting", 0.0)
+    if task.target:
+        task = replace(task, rough=str(_rough(Path(task.target))))
     try:
-        for frame in frames_of(_COMMAND, asdict(replace(task, rough=rough))):
+        for frame in frames_of(_COMMAND, asdict(task)):
             if frame:
                 report = json.loads(frame)
                 if "failure" in report:
@@ -143,7 +145,8 @@ def fetch(task: Task) -> Generator[Report]:
     except RuntimeError as error:
         raise ValueError(f"It was not fetched: {error}.") from error
     finally:
-        shutil.rmtree(rough, ignore_errors=True)
+        if task.rough:
+            shutil.rmtree(task.rough, ignore_errors=True)
 
 
 @contextmanager
@@ -221,6 +224,11 @@ def _folder_in_place_of(target: Path, rough: Path) -> Generator[Path]:
         rough.rename(target)
     finally:
         shutil.rmtree(rough, ignore_errors=True)
+
+
+def _rough(target: Path) -> Path:
+    """A path of its own for a target while it is written."""
+    return target.with_name(f".{target.name}-{secrets.token_hex(8)}")
 
 
 def _convert(task: Task, say: Say) -> Path:

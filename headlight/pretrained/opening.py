@@ -122,4 +122,6 @@ def _do(task: Task, say: Say, start: float, end: float) -> Path:
         for report in reports:
             say(report.text, start + (end - start) * report.fraction)
             path = report.path
+    if path == Path():
+        raise ValueError(f"{task.source} was not fetched.")
     return path

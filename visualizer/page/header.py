@@ -100,11 +100,10 @@ def remarks(choices: Choices) -> None:
         st.error(say("failed", code=code))
     for name in left_out_of_link(choices.settings):
         st.info(say("left_out", name=name))
-    if choices.selection.source != "built":
+    selection = choices.selection
+    if selection.source != "built" or is_walked(selection) or selection.hidden:  # the note tells what comes out
         return
-    if is_walked(choices.selection) or choices.selection.hidden:  # the note tells what comes out
-        return
-    if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
+    if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, selection):
         st.caption(f":material/visibility: {what_to_see}")
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import streamlit as st
 
 from visualizer.components.axis import SequenceName
-from visualizer.components.token_strip import TokenSequence
+from visualizer.components.token_strip import TokenSequence, parse_token
 from visualizer.settings.sources import VIEWS_OF, Panel, panel_in
 from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import state, widgets
@@ -27,6 +27,19 @@ class OnTop(Protocol):
         more: Callable[[], None] | None = None,
     ) -> None:
         """``selected`` has the query; ``select`` hears of a click; ``more`` stands beside the glossary."""
+
+
+def draw_tokens(
+    rows: Sequence[TokenSequence], choices: Choices, strip: OnTop, *, more: Callable[[], None] | None = None
+) -> None:
+    """Draw the tokens above a view, of which a click makes one the query; that of the last row is chosen."""
+
+    def select(event: object) -> None:
+        if found := parse_token(event, rows):
+            state.watch(watched_query=found.index)
+
+    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
+    strip(rows, (rows[-1].name, query), select, more=more)
 
 
 def panel_of(choices: Choices) -> Panel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -11,14 +11,14 @@ import headlight
 from headlight.pretrained.sizes import most_bytes
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
-from visualizer.components.token_strip import Token, TokenSequence, parse_token
+from visualizer.components.token_strip import Token, TokenSequence
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
 from visualizer.state import controls, drafts, state
 from visualizer.state.given import given_recording
 from visualizer.state.state import Choices
-from visualizer.views.watched.panels import OnTop
+from visualizer.views.watched.panels import OnTop, draw_tokens
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
@@ -55,7 +55,7 @@ def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> Watc
     """Draw what opens a recording, and give the one that is open."""
     run, problem = _open(choices)
     if run is not None and (rows := _rows(run, choices.watched.watched_item)):
-        _strip(rows, choices, strip)
+        draw_tokens(rows, choices, strip)
     else:
         no_strip()
     refused = drafts.put_by_before(_REFUSED)
@@ -92,17 +92,6 @@ def _rows(run: WatchedRun, item: int) -> list[TokenSequence]:
 
 def _row(name: SequenceName, title: str, tokens: tuple[str, ...]) -> TokenSequence:
     return TokenSequence(name, title, tuple(Token(index, visible(text), None) for index, text in enumerate(tokens)))
-
-
-def _strip(rows: Sequence[TokenSequence], choices: Choices, strip: OnTop) -> None:
-    """The tokens; a click makes one the query."""
-
-    def select(event: object) -> None:
-        if found := parse_token(event, rows):
-            state.watch(watched_query=found.index)
-
-    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
-    strip(rows, (rows[-1].name, query), select)
 
 
 def _open(choices: Choices) -> tuple[WatchedRun | None, str]:

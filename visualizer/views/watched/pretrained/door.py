@@ -18,13 +18,13 @@ from headlight.pretrained.places import NotInstalledError, place_of
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from model.texts import texts_of
-from visualizer.components.token_strip import Token, TokenSequence, parse_token
+from visualizer.components.token_strip import Token, TokenSequence
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
 from visualizer.settings.watched_settings import WatchedChoice
 from visualizer.state import drafts, state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched.panels import OnTop, panel_of
+from visualizer.views.watched.panels import OnTop, draw_tokens, panel_of
 from visualizer.views.watched.pretrained.chosen import Wanted, opened, wanted_by
 from visualizer.views.watched.pretrained.controls import ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
@@ -220,16 +220,12 @@ def _shortened(line: str) -> str:
 
 
 def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
-    """The tokens; a click makes one the query."""
+    """The tokens, and beside them what is known of each, and the way to edits."""
     has_two = bool(given.target)
     pieces = given.lines[min(choices.watched.watched_item, len(given.lines) - 1)] if given.lines else given.pieces
     rows = [TokenSequence("source", say("source") if has_two else say("tokens"), _tokens(pieces))]
     if has_two:
         rows.append(TokenSequence("target", say("target"), _tokens(given.target)))
-
-    def select(event: object) -> None:
-        if found := parse_token(event, rows):
-            state.watch(watched_query=found.index)
 
     def beside() -> None:
         n_tokens = say("n_tokens", n_tokens=len(pieces) + len(given.target))
@@ -245,8 +241,7 @@ def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
                 type="tertiary",
             )
 
-    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
-    strip(rows, (rows[-1].name, query), select, more=beside)
+    draw_tokens(rows, choices, strip, more=beside)
 
 
 def _tokens(pieces: tuple[Piece, ...]) -> tuple[Token, ...]:
