@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headlight.call import Kind
 
-Keep = Literal["shapes", "weights", "all"]
+Keep = Literal["shapes", "weights", "attentions", "all"]
 Shape = tuple[int, ...]
 
 
@@ -34,8 +34,8 @@ class Attention:
         bias: what is added to the scores beside the mask, broadcastable alike; None where nothing is.
         fill: what is added to the scores of blocked cells; None is -inf.
         weights: (B, H, Tq, Tk) before dropout; None where only shapes are kept.
-        context: (B, H, Tq, Dv), the weights times the values, computed again; None unless all is kept.
-        query: the queries; None unless all is kept, as ``key`` and ``value``.
+        context: (B, H, Tq, Dv), the weights times the values, computed again; None where weights alone are kept.
+        query: the queries; None where weights alone are kept, as ``key`` and ``value``.
         key: the keys.
         value: the values.
         difference: the largest difference between what the model went on with and the same from ``weights``; None

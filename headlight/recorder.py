@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -32,7 +32,7 @@ class Options:
     """The choice of what is kept: the arguments of ``watch``, under the same names.
 
     Raises:
-        ValueError: ``keep`` is none of the three.
+        ValueError: ``keep`` is none of the four.
     """
 
     layers: tuple[int | str, ...] | None = None
@@ -42,8 +42,8 @@ class Options:
     to: str | torch.device | None = None
 
     def __post_init__(self) -> None:
-        if self.keep not in ("shapes", "weights", "all"):
-            raise ValueError(f"keep ({self.keep!r}) must be one of: shapes, weights, all")
+        if self.keep not in get_args(Keep):
+            raise ValueError(f"keep ({self.keep!r}) must be one of: {', '.join(get_args(Keep))}")
 
     def wants(self, path: str) -> bool:
         """True if anything is to be kept of a module."""
@@ -58,6 +58,11 @@ class Options:
     def keeps_numbers(self) -> bool:
         """True if more than shapes is kept."""
         return self.keep != "shapes"
+
+    @property
+    def keeps_vectors(self) -> bool:
+        """True if queries, keys, values and context are kept too."""
+        return self.keep in ("attentions", "all")
 
 
 class Recorder:
@@ -137,7 +142,7 @@ class Recorder:
         weights = call.weights(scores)
         context = difference = None
         is_comparable = call.output is not None and not call.dropout
-        if is_comparable or self.options.keep == "all":
+        if is_comparable or self.options.keeps_vectors:
             context = call.context(weights)
         if context is not None and call.output is not None and is_comparable:
             expected = call.to_output(context)
@@ -154,7 +159,7 @@ class Recorder:
             weights=self._moved(weights),
             difference=difference,
         )
-        if self.options.keep != "all":
+        if not self.options.keeps_vectors:
             return attention
         return replace(
             attention,
@@ -174,7 +179,7 @@ class Recorder:
                 read = replace(read, remark="not_read")
             exactly = torch.promote_types(softmax.output.dtype, torch.float32)
             weights = self._copied(softmax.output.to(exactly))
-        copied = self._copied if self.options.keep == "all" else None
+        copied = self._copied if self.options.keeps_vectors else None
         draft = WrittenDraft(running.path, softmax, read, weights, self._kept, copied)
         self._seen.append(Seen(running, None if known is None else known.query, draft=draft))
         return draft

@@ -57,8 +57,9 @@ def watch(
         model: any module; names are those of its ``named_modules()``.
         layers: which modules to keep: numbers as they stand in the names (3 is ``h.3.attn``), names or patterns
             of names (``encoder.*``); None for all.
-        keep: ``"shapes"`` computes and keeps no numbers, ``"weights"`` weights, masks and biases, ``"all"``
-            queries, keys, values and context too, and every operation of the model as a stage, ``Trace.stages``.
+        keep: ``"shapes"`` computes and keeps no numbers, ``"weights"`` weights, masks and biases,
+            ``"attentions"`` queries, keys, values and context too, and ``"all"`` every operation of the model as a
+            stage besides, ``Trace.stages``.
         item: the one sequence of the batch to keep; None for all.
         heads: the heads to keep; None for all.
         to: the device to keep them on, such as ``"cpu"``; None for where they are computed.
@@ -70,7 +71,7 @@ def watch(
         the trace, complete when the block ends.
 
     Raises:
-        ValueError: ``keep`` is none of the three, or ``edits`` are given where it is not ``"all"``; an edit gives
+        ValueError: ``keep`` is none of the four, or ``edits`` are given where it is not ``"all"``; an edit gives
             another shape, or is of a stage that was not computed.
         IndexError: there is no such ``item`` or no such head.
     """
@@ -117,7 +118,7 @@ def bytes_kept(attention: Attention, keep: Keep) -> int:
     cells = batch * heads * n_queries * n_keys
     size = torch.promote_types(attention.dtype, torch.float32).itemsize
     inputs = (attention.query_shape, attention.key_shape, attention.value_shape, attention.query_shape)
-    of_inputs = sum(torch.Size(shape).numel() for shape in inputs) if keep == "all" else 0
+    of_inputs = sum(torch.Size(shape).numel() for shape in inputs) if keep in ("attentions", "all") else 0
     return (cells + of_inputs) * size
 
 

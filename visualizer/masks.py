@@ -36,3 +36,6 @@ MASK_KINDS: Mapping[str, MaskKind] = {
 """The masks by their names, in the order in which they are named and combined."""
 
 MASK_NAMES = tuple(MASK_KINDS)
+
+OWN = "own"
+"""What blocks cells in a checkpoint by itself, where that is none of these masks."""

@@ -95,15 +95,17 @@ def with_mask(checkpoint: Checkpoint, given: Tokenized, allowed: Tensor, where: 
     Args:
         checkpoint: the model.
         given: the input.
-        allowed: (1 or H, Tq, Tk) bool, True = may attend.
+        allowed: (1 or H, Tq, Tk), or (B, 1 or H, Tq, Tk), bool, True = may attend.
         where: of an encoder-decoder, which of its attentions; any other model has self-attention alone.
     """
     dtype = next(checkpoint.model.parameters()).dtype
     blocked = torch.finfo(dtype).min
-    added = torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, blocked)[None].to(checkpoint.device)
+    whole = with_leading_axes(allowed)
+    added = torch.zeros(whole.shape, dtype=dtype).masked_fill(~whole, blocked).to(checkpoint.device)
     if checkpoint.part != "encoder-decoder":
         return replace(given, inputs={**given.inputs, "attention_mask": added})
-    of_encoder = {_OF_ENCODER: given.inputs["attention_mask"]} if where == "cross" else {}
+    is_new = where == "cross" and _OF_ENCODER not in given.inputs
+    of_encoder = {_OF_ENCODER: given.inputs["attention_mask"]} if is_new else {}
     return replace(given, inputs={**given.inputs, **of_encoder, _ARGUMENTS[where]: added})
 
 

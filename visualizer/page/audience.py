@@ -13,10 +13,10 @@ from visualizer.components.page_keys.element import Act, acts_in, page_keys
 from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
-from visualizer.settings.sources import VIEWS_OF, has_own_run
+from visualizer.settings.fields import MAX_TEXT, MAX_TYPED, PRETRAINED
+from visualizer.settings.settings import MOST_HEADS, MOST_LAYERS, Selection
+from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.settings.views import VIEWS
-from visualizer.settings.watched_settings import MOST_HEADS
 from visualizer.state import drafts, state, widgets
 from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
@@ -44,7 +44,7 @@ def audience_menu() -> None:
         if not is_student():
             widgets.switch("hidden", on_change=close)
         selection = state.chosen().selection
-        if not has_own_run(selection.source, selection.view):
+        if not has_run(selection.source, selection.view):
             st.caption(say("not_covered"))
         _class(selection.class_code)
 
@@ -66,7 +66,7 @@ def keys(n_tokens: int) -> None:
                 continue
             if one == "reveal":
                 reveal_or_cover()
-            elif state.chosen().selection.source == "built":
+            elif _moves_in_a_run(state.chosen().selection):
                 state.select(**changes_by(one, state.chosen(), n_tokens))
             else:
                 _act_on_other(one, state.chosen(), n_tokens)
@@ -88,9 +88,15 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
     if name == "view":
         views = list(VIEWS_OF[selection.source])
         return {"view": views[(views.index(selection.view) + step) % len(views)]}
-    bounds = {"layer": settings.depth, "head": settings.n_heads, "token": n_tokens}
+    is_built = settings.weights != PRETRAINED  # who looks up the place takes the nearest
+    n_layers, n_heads = (settings.depth, settings.n_heads) if is_built else (MOST_LAYERS, MOST_HEADS)
+    bounds = {"layer": n_layers, "head": n_heads, "token": n_tokens}
     field = "query" if name == "token" else name
     return {field: _stepped(getattr(selection, field), step, bounds[name])} if bounds[name] else {}
+
+
+def _moves_in_a_run(selection: Selection) -> bool:
+    return selection.source == "built" or has_run(selection.source, selection.view)
 
 
 def _act_on_other(act: Act, choices: Choices, n_tokens: int) -> None:
@@ -116,12 +122,14 @@ def _begin_class() -> None:
     from visualizer.stages.informative import clear_row  # brings torch, which the page does without
     from visualizer.work.cache import cached_run
 
+    if not has_run(state.chosen().selection.source, state.chosen().selection.view):
+        state.show_source("built")
     choices = state.chosen()
     row = choices.selection.query
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
     view = choices.selection.view if VIEWS[choices.selection.view].asks else "heads"
-    state.select(source="built", view=view, hidden=True, class_code=begin(), query=row)
+    state.select(view=view, hidden=True, class_code=begin(), query=row)
     give(_MENU, False)
 
 

@@ -24,7 +24,7 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
 from visualizer.settings.settings import Selection
-from visualizer.settings.sources import VIEWS_OF, has_own_run
+from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 from visualizer.state.widgets import notices
@@ -90,7 +90,8 @@ def header(changed: Callable[[str, object], None]) -> None:
 
 def is_walked(selection: Selection) -> bool:
     """True if the card of the guided path is on the page; not where results are covered, which it would tell."""
-    return selection.guided and not selection.hidden and has_own_run(selection.source, selection.view)
+    is_built = selection.source == "built" and has_run("built", selection.view)
+    return selection.guided and not selection.hidden and is_built
 
 
 def remarks(choices: Choices) -> None:
@@ -194,10 +195,13 @@ def loading() -> AbstractContextManager[object]:
 
 
 def _drawn(name: SequenceName, title: str, sequence: Tokens, *, has_ids: bool) -> TokenSequence:
+    is_special = sequence.is_special or tuple(
+        token in _SPECIALS and token_id < 3 for token, token_id in zip(sequence.tokens, sequence.ids, strict=True)
+    )
     tokens = tuple(
-        Token(i, label, token_id if has_ids else None, padding=padding, special=token in _SPECIALS and token_id < 3)
-        for i, (token, label, token_id, padding) in enumerate(
-            zip(sequence.tokens, sequence.labels, sequence.ids, sequence.is_padding, strict=True)
+        Token(i, label, token_id if has_ids else None, padding=padding, special=special)
+        for i, (label, token_id, padding, special) in enumerate(
+            zip(sequence.labels, sequence.ids, sequence.is_padding, is_special, strict=True)
         )
     )
     return TokenSequence(name, title, tokens)

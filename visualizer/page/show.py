@@ -20,8 +20,8 @@ from visualizer.runs.writer import tokens_given
 from visualizer.safe_text import markdown_safe, visible
 from visualizer.settings.attentions import attention_named, paintings_in
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection
+from visualizer.settings.sources import has_run
 from visualizer.settings.views import VIEWS
 from visualizer.stages.sizes import sizes_of
 from visualizer.state import drafts, state, token_way_events, widgets
@@ -29,6 +29,7 @@ from visualizer.state.state import Choices
 from visualizer.views import RENDER
 from visualizer.views.citation import citation
 from visualizer.views.edits import edit_menu, edits_made
+from visualizer.views.watched.pretrained import door
 from visualizer.views.watched.view import show_other_model
 from visualizer.work.cache import cached_run, prepare_process
 
@@ -40,7 +41,13 @@ def show(choices: Choices) -> None:
     prepare_process()
     name = choices.selection.view
     view, render = VIEWS[name], RENDER[name]
-    if choices.selection.source != "built":
+    source = choices.selection.source
+    if source == "pretrained":
+        checkpoint = door.open_or_offer(choices.settings, header.glossary_alone)
+        if checkpoint is None:
+            return
+        choices = state.fit_to_checkpoint(checkpoint.part)
+    if source != "built" and not has_run(source, name):
         show_other_model(choices, header.on_top, header.glossary_alone)
         return
     if not view.has_run:
@@ -70,6 +77,8 @@ def show(choices: Choices) -> None:
     if header.is_walked(choices.selection):
         walk(run, choices.selection)
     citation(run)
+    if source == "pretrained":
+        door.about(choices)
     if run.n_batch_items > 1:
         header.batch_items(_beginnings(run))
         about_batch(run, choices.selection)
@@ -119,7 +128,7 @@ def _beginnings(run: Run) -> list[str]:
     """Return the beginning of each sequence of the batch; nothing where they have no words."""
     if run.settings.weights in WORKED_EXAMPLES:
         return [""] * run.n_batch_items
-    return [visible(line.strip()) for line in lines_of(run.settings.text)]
+    return [visible(line.strip()) for line in run.settings.lines]
 
 
 def _where_to_paint(choices: Choices) -> None:

@@ -11,11 +11,11 @@ from model.texts import texts_of
 from visualizer.glossary import masks_explained
 from visualizer.page.header import is_walked
 from visualizer.settings.dials import SIZES, has_masks_in_picture
-from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_ORDER, PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
-from visualizer.settings.sources import VIEWS_OF
+from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.state import state, widgets
 from visualizer.state.controls import give
@@ -103,11 +103,14 @@ def lines_for(settings: Settings, selection: Selection, of_source: tuple[Line, .
 
 def lines_of_source(choices: Choices) -> tuple[Line, ...]:
     """The controls of a model that was not built here, with what they look like at this moment."""
-    if choices.selection.source != "pretrained":
+    settings, selection = choices.settings, choices.selection
+    if selection.source != "pretrained":
         return ()
     from visualizer.views.watched.pretrained import controls  # brings torch, which the page does without
 
-    return (Line(controls.draw, (choices.watched, controls.kind_of_open(choices.watched))),)
+    kind = controls.kind_of_open(settings)
+    has_masks = kind is not None and has_run(selection.source, selection.view)
+    return (Line(controls.draw, (settings, kind)), *(_masks(settings, selection) if has_masks else ()))
 
 
 def texts_for(settings: Settings, selection: Selection) -> tuple[Line, ...]:
@@ -148,7 +151,9 @@ def _lines(settings: Settings, selection: Selection) -> Lines:
 MODEL = "model"
 """The menu of the models, which is no setting."""
 _OTHERS: Mapping[str, str] = {name: FIELDS["source"].choices[name] for name in VIEWS_OF if name != "built"}
-_WEIGHTS: Mapping[str, str] = {name: label for name, label in FIELDS["weights"].choices.items() if name != TRAINED}
+_WEIGHTS: Mapping[str, str] = {
+    name: label for name, label in FIELDS["weights"].choices.items() if name not in (TRAINED, PRETRAINED)
+}
 _MODELS: Mapping[str, str] = {
     **{name: TRAINED_MODELS[name].title for name in ("small_english", "small_translator")},
     **{name: _WEIGHTS[name] for name in ("hand_built", "random")},
@@ -198,6 +203,8 @@ def _order(order: int) -> None:
 def _retype(text: object) -> None:
     """Another text: when one line becomes several, the padding mask comes with them, as in practice."""
     settings, selection = state.chosen().settings, state.chosen().selection
+    if settings.weights == PRETRAINED:
+        return
     if len(lines_of(str(text))) > 1 and len(lines_of(settings.text)) == 1:
         state.change(mask=(*settings.mask, "padding"))
         state.select(

@@ -14,8 +14,9 @@ from urllib.parse import urlencode
 
 from model.texts import texts_of
 from visualizer.settings.fields import fields_of, setting
+from visualizer.settings.fitting import as_asked
 from visualizer.settings.link import read_part, read_query, read_unchanged, write_query
-from visualizer.settings.settings import FIELDS, Selection, Settings
+from visualizer.settings.settings import FIELDS, MOST_LAYERS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
 
@@ -33,7 +34,7 @@ _NAME = re.compile(rf"([a-z_0-9.]{{1,100}})\.({'|'.join(get_args(Format))})")
 class Part:
     """The part of an array, and its form: the parameters of an address beside those of the link."""
 
-    layers: tuple[int, ...] = setting((), kind="places", most=11)
+    layers: tuple[int, ...] = setting((), kind="places", most=MOST_LAYERS - 1)
     precision: StepsOrExact = setting("exact")
     at: str = setting("")
     version: str = setting("", kind="identifier")
@@ -122,6 +123,7 @@ def recording_address(settings: Settings, batch: int) -> str | None:
 
 
 def _address(path: str, settings: Settings, shown: Selection, part: Mapping[str, str]) -> str | None:
+    settings = as_asked(settings)
     link = write_query(settings, shown)
     if read_query({name: [value] for name, value in link.items()})[:2] != (settings, shown):
         return None

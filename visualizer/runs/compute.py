@@ -25,6 +25,7 @@ from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.texts import texts_of
 from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
+from visualizer.runs.checkpoints import run_checkpoint
 from visualizer.runs.interventions import edits_of, joined, that_fit
 from visualizer.runs.limits import n_positions
 from visualizer.runs.masks_in_force import Masks, applied_masks
@@ -34,7 +35,7 @@ from visualizer.runs.run import Run, positions_in
 from visualizer.runs.score_changes import change_scores, changed_attentions
 from visualizer.runs.tokens import Encoded, TokenSequence
 from visualizer.runs.trained import checkpoint_of
-from visualizer.settings.fields import TRAINED
+from visualizer.settings.fields import PRETRAINED, TRAINED
 from visualizer.settings.interventions import read_interventions, write_interventions
 from visualizer.settings.settings import Settings
 
@@ -53,6 +54,8 @@ def compute_run(settings: Settings) -> Run:
 def compute(prepared: Prepared) -> Run:
     """Run what was prepared."""
     settings, encoded = prepared.settings, prepared.encoded
+    if settings.weights == PRETRAINED:
+        return run_checkpoint(settings, prepared.n_bytes, prepared.complaints)
     if encoded is None:
         return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
     if settings.weights == TRAINED:

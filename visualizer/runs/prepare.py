@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from visualizer.components.axis import SequenceName
+from visualizer.runs.checkpoints import batches_of, input_of, n_bytes_of
+from visualizer.runs.checkpoints import checkpoint_of as opened_checkpoint
 from visualizer.runs.limits import bytes_for, problem_with_size, problem_with_text, way_out
 from visualizer.runs.masks_in_force import Masks, promised_masks, readable_painting
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.score_changes import readable_change
 from visualizer.runs.tokens import Encoded, TokenSequence, encode
 from visualizer.runs.trained import checkpoint_of, encode_trained, shape_of
-from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
 
 
@@ -22,7 +24,7 @@ class Prepared:
 
     Attributes:
         settings: what is run: without what cannot be read, and for a trained model with the shape that it has.
-        encoded: the tokens; None for a worked example, which brings its own inputs.
+        encoded: the tokens; None for a worked example, which brings its own inputs, and for a checkpoint.
         promised: the masks that were chosen, for each attention.
         complaints: one sentence for each part of the painted mask, or change of the scores, that cannot be read.
         n_bytes: the memory of the run; 0 for those that are always small.
@@ -45,10 +47,15 @@ def prepare(settings: Settings) -> Prepared:
 
     Raises:
         RefusedError: there is nothing to run or too much; the message is one sentence with what to do.
-        ValueError: a text is none of the task that the model was trained on, or that model is forgotten.
+        ValueError: a text is none of the task that the model was trained on, or that model is forgotten; or a
+            checkpoint is not in memory, or cannot read the text.
     """
     if settings.weights in WORKED_EXAMPLES:
         return Prepared(settings, None, {})
+    if settings.weights == PRETRAINED:
+        batches = batches_of(input_of(settings))
+        settings, complaints = readable_painting(settings, batches)
+        return Prepared(settings, None, {}, complaints, n_bytes_of(opened_checkpoint(settings), batches))
     if problem := problem_with_text(settings):
         raise RefusedError(problem, way_out(settings))
     if settings.weights == TRAINED:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isclose, sqrt
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from headlight.attention import Attention
 from model import (
     CombinedMask,
     MultiHeadAttention,
@@ -26,7 +28,6 @@ from visualizer.runs.kept import KeepsResults
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.interventions import Intervention, read_interventions
-from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection, Settings
 
 say = texts_of(__name__)
@@ -61,6 +62,8 @@ class Run(KeepsResults):
         n_bytes: the memory that it was expected to take; 0 for those that are always small.
         source_vocabulary: the label of every token id of the source; empty where it is ``vocabulary`` too.
         edits: by path, what was put in the place of what the model computed.
+        attentions: those of a checkpoint as they were seen, by path; none of a model that was built here.
+        trace_of_item: the stages of one sequence of a batch; None where they are cut out of these.
     """
 
     settings: Settings
@@ -69,7 +72,7 @@ class Run(KeepsResults):
     masks: Mapping[str, CombinedMask]
     promised: Mapping[str, CombinedMask]
     batches: Mapping[SequenceName, tuple[TokenSequence, ...]]
-    vocabulary: tuple[str, ...]
+    vocabulary: Sequence[str]
     head_names: tuple[str, ...]
     forward: Callable[[Run], object]
     example: WorkedExample | None = None
@@ -79,6 +82,8 @@ class Run(KeepsResults):
     n_bytes: int = 0
     source_vocabulary: tuple[str, ...] = ()
     edits: Mapping[str, Edit] = field(default_factory=dict)
+    attentions: Mapping[str, Attention] = field(default_factory=dict)
+    trace_of_item: Callable[[int], Trace] | None = None
 
     @cached_property
     def interventions(self) -> tuple[Intervention, ...]:
@@ -98,7 +103,7 @@ class Run(KeepsResults):
     @property
     def text(self) -> str:
         """The line of the text that is looked at."""
-        lines = lines_of(self.settings.text)
+        lines = self.settings.lines
         return lines[min(self.item, len(lines) - 1)]
 
     def at(self, item: int) -> Run:
@@ -115,6 +120,10 @@ class Run(KeepsResults):
 
     def _alone(self) -> Run:
         one = slice(self.item, self.item + 1)
+        if self.trace_of_item is not None:
+            trace, sequences = self.trace_of_item(self.item), {name: (each,) for name, each in self.tokens.items()}
+            masks = _of_item(self.masks, one)
+            return replace(self, trace=trace, masks=masks, promised=masks, batches=sequences, trace_of_item=None)
         values = {id(stage.value): stage.value[one] for stage in self.trace.values() if stage.dims[0][0] == "B"}
         stages = {
             path: replace(stage, value=values[id(stage.value)], dims=(("B", 1), *stage.dims[1:]))
@@ -221,6 +230,8 @@ class Run(KeepsResults):
     @cached_property
     def n_batch_items(self) -> int:
         """The number of sequences computed at once."""
+        if self.attentions:
+            return len(self.batches["source"])
         return max(self.batch_size(path) for path in self.trace)
 
     def batch_size(self, path: str) -> int:
@@ -233,8 +244,16 @@ class Run(KeepsResults):
 
     def scales_scores(self, module: str) -> bool:
         """True if an attention divided its scores by √d_k."""
+        if module in self.attentions:
+            return isclose(self.temperature(module), sqrt(self.trace[f"{module}.q"].value.shape[-1]))
         attention = self.model.get_submodule(module)
         return not isinstance(attention, MultiHeadAttention) or attention.scale_scores
+
+    def temperature(self, module: str) -> float:
+        """The number that an attention divides its scores by."""
+        if module in self.attentions:
+            return 1 / self.attentions[module].scale
+        return sqrt(self.trace[f"{module}.q"].value.shape[-1]) if self.scales_scores(module) else 1.0
 
     def activation(self, path: str) -> str:
         """The activation function of the feed-forward network that ``path`` belongs to."""
@@ -248,7 +267,7 @@ class Run(KeepsResults):
         """The names of the masks that block a cell of an attention."""
         return self.mask_of(module).blocked_by(query, key, batch, head)
 
-    def vocabulary_of(self, path: str) -> tuple[str, ...]:
+    def vocabulary_of(self, path: str) -> Sequence[str]:
         """The label of every token id in the part of the model that a stage or a parameter belongs to."""
         return (self.source_vocabulary if path.startswith("encoder.") else ()) or self.vocabulary
 
@@ -256,7 +275,7 @@ class Run(KeepsResults):
         sequence = self._sequence(path, symbol)
         if sequence is not None and size <= len(self.tokens[sequence].labels):
             return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
-        if symbol == "V" and size == len(self.vocabulary):
+        if symbol == "V" and isinstance(self.vocabulary, tuple) and size == len(self.vocabulary):
             return Axis("vocabulary", self.vocabulary, None)
         parts = {"3*": "qkv", "2*": "kv"}.get(symbol[:2], ("",))
         return Axis(_AXIS_NAMES.get(symbol, "column"), side_by_side(parts, size), None)
@@ -274,7 +293,8 @@ class Run(KeepsResults):
         inputs = [f"{module}.query_input", f"{module}.key_input"]
         if all(path in self.trace for path in inputs):
             return self.trace[inputs[0]].value is not self.trace[inputs[1]].value
-        return "target" in self.batches
+        is_named = module in self.attentions
+        return module.endswith("cross_attention") if is_named else "target" in self.batches
 
 
 _OF_THE_TEXT = frozenset({"B", "T", "Tq", "Tk", "Tn", "S", "V"})

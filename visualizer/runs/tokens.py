@@ -152,12 +152,16 @@ class TokenSequence:
         ids: one per token.
         is_padding: one per token.
         labels: one per token, safe to draw as text (``visible``).
+        is_special: one per token, whether it stands for no text; () where the first ids are the specials.
+        parts: the number of the text that each token belongs to, where a checkpoint reads two; else ().
     """
 
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
     is_padding: tuple[bool, ...]
     labels: tuple[str, ...]
+    is_special: tuple[bool, ...] = ()
+    parts: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -209,7 +213,7 @@ def encode(settings: Settings) -> Encoded:
     Raises:
         ValueError: text and target have different numbers of lines.
     """
-    sources = [tokenize(line, settings.tokens) for line in lines_of(settings.text)]
+    sources = [tokenize(line, settings.tokens) for line in settings.lines]
     has_target = settings.architecture == "encoder-decoder"
     targets = [tokenize(line, settings.tokens) for line in target_lines(settings)] if has_target else []
     of_target = _vocabulary(settings, targets) if settings.has_two_vocabularies else None
@@ -297,6 +301,8 @@ DOCUMENT_END = "|"
 
 def segments(sequence: TokenSequence) -> tuple[int, ...]:
     """The number of the document that each token belongs to; its ``DOCUMENT_END`` is its last token."""
+    if sequence.parts:
+        return sequence.parts
     ends = accumulate(int(token == DOCUMENT_END) for token in sequence.tokens)
     return tuple(count - (token == DOCUMENT_END) for count, token in zip(ends, sequence.tokens, strict=True))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from model.texts import texts_of
 from visualizer.components.dials import Dial, Pressed
-from visualizer.settings.fields import MAX_TOKENS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order, masked_attention
 from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of
@@ -44,15 +44,16 @@ def dials_of(
     found: list[Dial | Pressed] = []
     if is_masked:
         found.append(pressed_masks("mask", settings.mask))
-    if settings.weights != TRAINED:
+    if settings.weights not in (TRAINED, PRETRAINED):
         found.append(_heads(settings, asked_width or settings.d_model))
     temperature = temperature_of(settings.score)
-    if is_masked and temperature is not None:
+    is_pretrained = settings.weights == PRETRAINED
+    if is_masked and temperature is not None and not is_pretrained:
         found.append(Dial(TEMPERATURE, say("temperature"), say("temperature_help"), temperature, LEAST, MOST))
     if is_masked:
         sizes = [name for mask, name in SIZES.items() if mask in settings.mask]
         found += [_whole(settings, name, max(n_queries, n_keys), is_foremost=True) for name in sizes]
-    if "padding" in settings.mask:
+    if "padding" in settings.mask and not is_pretrained:
         found.append(_whole(settings, "pad", MAX_TOKENS - max(n_queries, n_keys) + settings.pad))
     return tuple(found)
 

@@ -32,6 +32,10 @@ TRAINED = "trained"
 """The weights of a model that was trained on a task."""
 
 
+PRETRAINED = "pretrained"
+"""The weights, and with them the architecture, of a checkpoint."""
+
+
 FAULTS_OF_MASKS = ("after_softmax", "before_softmax", "left_out")
 """The mask bugs that are nothing without a mask; the other one is in how positions count the padding."""
 

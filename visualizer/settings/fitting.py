@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from visualizer.settings.fields import NARROWEST, TRAINED, WIDEST
-from visualizer.settings.lines import lines_of
+from visualizer.settings.fields import NARROWEST, PRETRAINED, TRAINED, WIDEST
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
 
@@ -43,12 +42,26 @@ PLAIN: Mapping[str, Any] = {name: getattr(Settings(), name) for name in _SAME_FO
 """The settings that are the same for every model that was trained: the defaults."""
 
 
+OF_CHECKPOINT = (
+    *("weights", "architecture", "text", "target", "mask", "window", "prefix", "stride", "edits", "other_text"),
+    *("custom", "custom_encoder", "custom_cross", "encoder_padding", "cross_padding"),
+    *("pretrained_model", "pretrained_chat", "pretrained_batch", "pretrained_dtype", "pretrained_device"),
+)
+"""The settings that a pass of a checkpoint depends on."""
+
+EXAMPLE_TEXT = "When Mary and John went to the store, John gave a drink to"
+"""The text that a checkpoint reads where none is chosen."""
+
+
 def usual_mask(settings: Settings) -> tuple[str, ...]:
     """The masks where none are named: a batch of several sequences comes with the padding mask.
 
-    A shipped model comes with what it was trained with.
+    A shipped model comes with what it was trained with, a checkpoint with the masks of its own.
     """
-    is_batch = len(lines_of(settings.text)) > 1
+    is_batch = len(settings.lines) > 1
+    if settings.weights == PRETRAINED:
+        own = () if settings.architecture == "encoder" else Settings().mask
+        return in_mask_order((*own, "padding")) if is_batch else own
     if settings.weights == TRAINED:
         return TRAINED_MODELS[settings.task].masks(settings.pad > 0 or is_batch)
     return in_mask_order((*Settings().mask, "padding")) if is_batch else Settings().mask
@@ -57,8 +70,11 @@ def usual_mask(settings: Settings) -> tuple[str, ...]:
 def fitted(settings: Settings) -> Settings:
     """The nearest settings that can be combined.
 
-    A width that the heads can share, the masks in their order, and, for a model that was trained, what it is.
+    A width that the heads can share, the masks in their order, and, for a model that was trained, what it is. Of a
+    checkpoint nothing but what can be chosen of it.
     """
+    if settings.weights == PRETRAINED:
+        return replace(Settings(), **{name: getattr(settings, name) for name in OF_CHECKPOINT})
     if settings.weights == TRAINED:
         settings = replace(settings, mask=in_mask_order(settings.mask), **PLAIN)
         return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
@@ -71,5 +87,10 @@ def fitted(settings: Settings) -> Settings:
 
 def width_to_come_back_to(settings: Settings) -> int:
     """The width asked for, where the heads cannot share it and ``fitted`` takes another; 0 where they can."""
-    is_fitted = settings.weights != TRAINED and fitted(settings).d_model != settings.d_model
+    is_fitted = settings.weights not in (TRAINED, PRETRAINED) and fitted(settings).d_model != settings.d_model
     return settings.d_model if is_fitted else 0
+
+
+def as_asked(settings: Settings) -> Settings:
+    """The settings of a run without what its checkpoint fixes, which no link says."""
+    return fitted(settings) if settings.weights == PRETRAINED else settings

@@ -18,13 +18,14 @@ from visualizer.settings.fields import (
     EXPRESSION,
     MAX_TOKENS,
     NO_MASK,
+    PRETRAINED,
     TRAINED,
     UNSAID,
     Field,
     Kind,
     fields_of,
 )
-from visualizer.settings.fitting import fitted, usual_mask, width_to_come_back_to
+from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.interventions import read_interventions, write_interventions
 from visualizer.settings.painted_mask import read_planes, write_planes
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
@@ -147,6 +148,8 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
 def _unsaid(settings: Settings) -> Settings:
     """The fields that a link with these weights need not say: defaults, or those of a shipped model."""
     plain = _with_mask(usual_mask(settings))
+    if settings.weights == PRETRAINED:
+        return replace(plain, text=EXAMPLE_TEXT, target="")
     if settings.weights != TRAINED:
         return plain
     trained = TRAINED_MODELS[settings.task]

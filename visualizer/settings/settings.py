@@ -13,12 +13,13 @@ from typing import Literal
 
 from model.config import Activation, Architecture, Norm, Positions
 from model.texts import texts_of
-from visualizer.masks import MASK_KINDS, MASK_NAMES
+from visualizer.masks import MASK_KINDS, MASK_NAMES, OWN
 from visualizer.settings.fields import (
     MAX_ORDER,
     MAX_SEQUENCES,
     MAX_TOKENS,
     NARROWEST,
+    PRETRAINED,
     TRAINED,
     UNSAID,
     WIDEST,
@@ -26,6 +27,7 @@ from visualizer.settings.fields import (
     fields_of,
     setting,
 )
+from visualizer.settings.lines import lines_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.sources import SourceName
 from visualizer.settings.trained_models import TRAINED_MODELS
@@ -36,6 +38,7 @@ say = texts_of(__name__)
 TokenKind = Literal["words", "characters", "bytes"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
+NumberType = Literal["float32", "bfloat16"]
 Depth = Literal["plain", "exact"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 AttentionName = Literal["encoder", "decoder", "cross"]
@@ -63,6 +66,9 @@ Drawn = Literal["grids", "lines"]
 Curve = Literal["auto", "linear", "root"]
 
 
+MOST_LAYERS, MOST_HEADS = 256, 256
+"""The most layers, and heads of one, that can be looked at: checkpoints have more than what is built here."""
+
 _MASK_LABELS = {name: kind.label for name, kind in MASK_KINDS.items()}
 
 
@@ -70,6 +76,7 @@ _WEIGHT_LABELS = {
     "hand_built": "Hand-built heads",
     "random": "Random",
     TRAINED: "Trained on a task",
+    PRETRAINED: "A pretrained model",
     **{name: example.title for name, example in PUBLISHED.items()},
 }
 
@@ -123,6 +130,17 @@ class Settings:
     score: str = setting("")
     edits: str = setting("", kind="interventions")
     other_text: str = setting("")
+    pretrained_model: str = setting("")
+    pretrained_chat: bool = setting(False)
+    pretrained_batch: bool = setting(False)
+    pretrained_dtype: NumberType = setting("float32")
+    pretrained_device: str = setting("cpu")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The sequences of the text: its lines; of a checkpoint the whole text, unless it is to read a batch."""
+        is_whole = self.weights == PRETRAINED and not self.pretrained_batch
+        return (self.text,) if is_whole else lines_of(self.text)
 
     @property
     def has_two_vocabularies(self) -> bool:
@@ -151,8 +169,8 @@ class Selection:
 
     source: SourceName = setting("built")
     view: str = setting("step", choices={name: view.label for name, view in VIEWS.items()})
-    layer: int = setting(0, most=11)
-    head: int = setting(2, most=15)
+    layer: int = setting(0, most=MOST_LAYERS - 1)
+    head: int = setting(2, most=MOST_HEADS - 1)
     stage: str = setting("encoder.self_attention.weights", kind="stage")
     query: int = setting(8, most=MAX_TOKENS - 1)
     key: int = setting(1, most=MAX_TOKENS - 1)
@@ -196,7 +214,7 @@ class Selection:
     numbers: bool = setting(False)
     relative: bool = setting(False)
     drawn: Drawn = setting("grids")
-    shown: tuple[int, ...] = setting((), kind="places", most=15)
+    shown: tuple[int, ...] = setting((), kind="places", most=MOST_HEADS - 1)
     curve: Curve = setting("auto")
     least_weight: float = setting(0.01, most=0.5)
     pinned: str = setting("", kind="identifier")
@@ -254,4 +272,9 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 def mask_title(names: Iterable[str]) -> str:
     """``causal and padding``, or ``no mask``."""
-    return say("separator").join(FIELDS["mask"].choices[name].lower() for name in names) or say("none")
+    return say("separator").join(map(name_of_mask, names)) or say("none")
+
+
+def name_of_mask(name: str) -> str:
+    """``sliding window``, ``painted``, or that a checkpoint blocks something by itself."""
+    return say("own_mask") if name == OWN else FIELDS["mask"].choices[name].lower()

@@ -5,32 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.views import VIEWS
 
 SourceName = Literal["built", "pretrained", "recording"]
-Panel = Literal["heads", "search", "way", "compare", "operations", "write", "mask", "edits", "prove"]
+Panel = Literal["heads", "way", "compare", "operations", "write"]
 
 VIEWS_OF: Mapping[SourceName, Mapping[str, tuple[Panel, ...]]] = {
     "built": dict.fromkeys(VIEWS, ()),
     "pretrained": {
         "way": ("way",),
         "step": ("operations",),
-        "heads": ("heads", "search"),
-        "compare": ("compare", "edits"),
-        "lab": ("mask", "prove"),
+        "heads": (),
+        "compare": (),
+        "lab": (),
         "generate": ("write",),
     },
     "recording": {"step": ("operations",), "heads": ("heads",), "compare": ("compare",)},
 }
-"""The views of each source; those of a model that was not built here with their panels, the usual one first."""
+"""The views of each source; with a panel where they draw what was seen of a pass, and not a run like any other."""
 
-VIEW_OF: Mapping[Panel, str] = {panel: view for view, panels in VIEWS_OF["pretrained"].items() for panel in panels}
-"""The view that each panel belongs to."""
+_VIEW_OF: Mapping[str, str] = {
+    **{panel: view for view, panels in VIEWS_OF["pretrained"].items() for panel in panels},
+    **dict.fromkeys(("heads", "search"), "heads"),
+    **dict.fromkeys(("compare", "edits"), "compare"),
+    **dict.fromkeys(("mask", "prove"), "lab"),
+}
+"""The view of each panel, also of those that links of before name."""
 
 
-def has_own_run(source: SourceName, view: str) -> bool:
-    """True if a view shows a run of the model that is built here, which can be covered, asked about and walked."""
-    return source == "built" and VIEWS[view].has_run
+def view_of(panel: Panel) -> str:
+    """The view that a panel belongs to."""
+    return _VIEW_OF[panel]
+
+
+def has_run(source: SourceName, view: str) -> bool:
+    """True if a view draws a run that masks and edits change, which can be covered and asked about."""
+    return VIEWS[view].has_run and VIEWS_OF[source].get(view) == ()
 
 
 def view_in(source: SourceName, view: str) -> str:
@@ -40,16 +51,28 @@ def view_in(source: SourceName, view: str) -> str:
 
 def panel_in(source: SourceName, view: str, chosen: Panel) -> Panel:
     """The panel that is chosen, where a view of a source has it; else the usual one."""
-    offered = VIEWS_OF[source][view]
+    offered = VIEWS_OF[source][view] or ("heads",)
     return chosen if chosen in offered else offered[0]
 
 
 def renewed(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """A link in today's parameters: other models were once a view of their own, with a door and panels."""
-    if list(link.get("view", ())) != ["watched"]:
-        return link
-    door, panel = (next(iter(link.get(f"watched_{name}", ())), "") for name in ("door", "panel"))
-    source = "pretrained" if door == "pretrained" else "recording"
-    view = next((view for each, view in VIEW_OF.items() if each == panel), "heads")
-    former = {"watched_query": ["0"], "watched_mask": ["k <= q"]}  # the defaults of that view
-    return {**former, **link, "view": [view], "source": [source]}
+    """A link in today's parameters.
+
+    Other models were once a view of their own, with a door and panels, and a checkpoint had texts and masks beside
+    those of the model that is built here.
+    """
+    found = dict(link)
+    if list(link.get("view", ())) == ["watched"]:
+        door, panel = (next(iter(link.get(f"watched_{name}", ())), "") for name in ("door", "panel"))
+        source = "pretrained" if door == "pretrained" else "recording"
+        former = {"watched_query": ["0"], "watched_mask": ["k <= q"]}  # the defaults of that view
+        found = {**former, **link, "view": [_VIEW_OF.get(panel, "heads")], "source": [source]}
+    if list(found.get("source", ())) == ["pretrained"] and "weights" not in found:
+        of_mask = list(found.get("watched_panel", ())) == ["mask"] or "pretrained_mask" in found
+        mask = {"mask": ["custom"], "custom": list(found.get("pretrained_mask", ["k <= q and q - k < 4"]))}
+        renamed = {new: found[old] for old, new in _RENAMED.items() if old in found}
+        found = {**found, **(mask if of_mask else {}), **renamed, "weights": [PRETRAINED]}
+    return found
+
+
+_RENAMED = {"pretrained_text": "text", "pretrained_second": "target", "pretrained_other_text": "other_text"}

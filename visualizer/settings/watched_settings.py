@@ -15,9 +15,6 @@ from visualizer.settings.sources import Panel
 _title = texts_of(f"{analysis.__name__}.metrics")
 
 Opened = Literal["none", "example", "given", "path", "uploaded"]
-Under = Literal["own", "other"]
-Where = Literal["encoder", "decoder", "cross"]
-NumberType = Literal["float32", "bfloat16"]
 
 MEASURES = ("induction", "previous_token", "first_token", "own_position", "same_token", "entropy", "mean_distance")
 """The measures of heads that need no task."""
@@ -50,19 +47,7 @@ class WatchedChoice:
     watched_stage: str = setting("")
     watched_row: int = setting(0, most=MOST_PLACES)
     watched_column: int = setting(0, most=MOST_PLACES)
-    pretrained_model: str = setting("")
-    pretrained_text: str = setting("When Mary and John went to the store, John gave a drink to")
-    pretrained_second: str = setting("")
-    pretrained_chat: bool = setting(False)
-    pretrained_batch: bool = setting(False)
-    pretrained_dtype: NumberType = setting("float32")
-    pretrained_device: str = setting("cpu")
-    pretrained_mask: str = setting("k <= q and q - k < 4")
-    pretrained_under: Under = setting("own")
-    pretrained_edits: str = setting("", kind="interventions")
-    pretrained_other_text: str = setting("")
     pretrained_sampling: bool = setting(False)
-    pretrained_where: Where = setting("decoder")
     pretrained_steps: int = setting(8, least=1, most=MOST_WRITTEN)
 
 

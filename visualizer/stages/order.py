@@ -11,7 +11,7 @@ from model.masks import with_leading_axes
 from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import places
-from visualizer.settings.settings import FIELDS
+from visualizer.settings.settings import name_of_mask
 from visualizer.stages.checks import TOLERANCE, Check
 
 say = texts_of(__name__)
@@ -79,7 +79,7 @@ def _what_goes_by_place(typed: Run, shuffled: Run) -> list[str]:
     if shuffled.settings.positions != "none":
         found.append(say("positions"))
     if names := _masks_by_place(typed, shuffled):
-        labels = say("and").join(FIELDS["mask"].choices[name].lower() for name in names)
+        labels = say("and").join(map(name_of_mask, names))
         masks = say("mask", label=labels) if len(names) == 1 else say("masks", labels=labels)
         found.append(say("too", masks=masks) if found else say("without_positions", masks=masks))
     if shuffled.settings.dropout > 0:

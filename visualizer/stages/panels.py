@@ -124,7 +124,7 @@ def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] 
     mask = run.mask_of(module)
     if not mask.names:
         return None, ()
-    n_queries, n_keys = run.trace[f"{module}.scores"].value.shape[-2:]
+    n_queries, n_keys = (size for _, size in run.trace[f"{module}.weights"].dims[-2:])
     bits: NDArray[np.uint8] = mask.blocked_bits(n_queries, n_keys, batch).numpy()
     return bits, mask.names
 
@@ -203,7 +203,7 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
         subtitle=f"{shown} = ({n_rows}, {n_columns})" if kind == "weight" else f"{shown} = ({n_columns},)",
         array=values,
         rows=Axis("row", side_by_side(("",), n_rows)),
-        columns=Axis("vocabulary", run.vocabulary_of(operand.source))
+        columns=Axis("vocabulary", tuple(run.vocabulary_of(operand.source)))
         if name in _PER_TOKEN
         else Axis("column", side_by_side(_parts(operand), n_columns)),
         role="neutral",

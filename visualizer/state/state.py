@@ -18,11 +18,14 @@ from typing import Any
 
 import streamlit as st
 
+from model.config import Architecture
 from visualizer.settings import examples
-from visualizer.settings.fitting import fitted, width_to_come_back_to
+from visualizer.settings.fields import PRETRAINED
+from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
-from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
-from visualizer.settings.sources import VIEW_OF, VIEWS_OF, Panel, SourceName, renewed, view_in
+from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
+from visualizer.settings.sources import Panel, SourceName, renewed, view_in, view_of
+from visualizer.settings.trained_models import TRAINED_MODELS
 from visualizer.settings.training_settings import (
     OPENING,
     TRAINING,
@@ -48,6 +51,7 @@ _CHOICES = "_choices"
 _SENT = "_sent_address"
 _OPENED = "_examples_opened"
 _FAILURE = "_failure"
+_PUT_ASIDE = "_settings_put_aside"
 _PARTS = ("settings", "selection", "training", "watched")
 _PART_OF = {
     field.name: name
@@ -178,19 +182,53 @@ def open_watched(**changes: Any) -> None:  # noqa: ANN401
     save(_with(_with_controls(chosen()), watched=replace(NOTHING_WATCHED, **changes)))
 
 
+def open_checkpoint(name: str, **changes: Any) -> None:  # noqa: ANN401 - the fields of Settings
+    """Open another checkpoint, as a callback does: its masks are its own, and nothing in it is edited."""
+    open_watched()
+    settings = replace(chosen().settings, pretrained_model=name, **{"edits": "", "custom": "", **changes})
+    change(**vars(replace(settings, mask=usual_mask(settings))))
+
+
 def show_source(source: SourceName) -> None:
-    """Show a model of another source, in the view that is open where it has that, as a callback does."""
+    """Show a model of another source, in the view that is open where it has that, as a callback does.
+
+    A checkpoint and what is built here have settings of their own, and find them again.
+    """
     before = _with_controls(chosen())
+    settings = before.settings
+    if (settings.weights == PRETRAINED) != (source == "pretrained"):
+        memory[_PUT_ASIDE], settings = settings, memory.get(_PUT_ASIDE) or _other_settings(settings)
     view = view_in(source, before.selection.view)
-    save(_with(before, selection=replace(before.selection, source=source, view=view)))
+    selection = replace(before.selection, source=source, view=view, stage=default_stage(settings.architecture))
+    save(_with(before, settings=settings, selection=selection))
+
+
+def _other_settings(settings: Settings) -> Settings:
+    """The first settings of a checkpoint beside a model that is built here, or the other way round."""
+    if settings.weights == PRETRAINED:
+        return Settings()
+    texts = {FIRST.settings.text, Settings().text, *(trained.example for trained in TRAINED_MODELS.values())}
+    text = EXAMPLE_TEXT if settings.text in texts else settings.text
+    return fitted(replace(Settings(), weights=PRETRAINED, text=text, target="", mask=()))
 
 
 def show_panel(panel: Panel, **changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice
     """Show a panel of a pretrained model or a recording in its view, as a callback does."""
-    view = VIEW_OF[panel]
-    usual = VIEWS_OF["pretrained"][view][0]
-    watch(watched_panel=NOTHING_WATCHED.watched_panel if panel == usual else panel, **changes)
-    select(view=view)
+    watch(watched_panel=panel, **changes)
+    select(view=view_of(panel))
+
+
+def fit_to_checkpoint(architecture: Architecture) -> Choices:
+    """Take over the architecture of the checkpoint that is open, which a link cannot say."""
+    before = chosen()
+    if before.settings.architecture != architecture:
+        stage = default_stage(architecture)
+        save(
+            with_changes(
+                replace(before, selection=replace(before.selection, stage=stage)), architecture=architecture
+            )
+        )
+    return chosen()
 
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
@@ -201,6 +239,8 @@ def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, ch
 def with_changes(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the fields of Settings
     """The choices with other settings, and with the nearest that fit them."""
     settings = replace(before.settings, **{"d_model": before.width, **changes})
+    if settings.weights == PRETRAINED and settings.mask == before.settings.mask == usual_mask(before.settings):
+        settings = replace(settings, mask=usual_mask(settings))  # its own masks stay its own
     return _with_fitted(before, settings, before.selection)
 
 

@@ -116,7 +116,7 @@ def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
         shares = to_array(run.trace["probabilities"].value[cell.batch, cell.row])
         question = TokenQuestion(
             result=(path, cell.batch, cell.row),
-            labels=run.vocabulary,
+            labels=tuple(run.vocabulary),
             shares=shares,
             offered=tuple(range(len(shares))),
         )

@@ -19,6 +19,7 @@ from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
 from visualizer.server.allocator import give_back_freed_memory
 from visualizer.server.garbage import freeze_imports
+from visualizer.settings.fitting import as_asked
 from visualizer.settings.settings import Settings
 from visualizer.state.streamlit_internals import is_page
 
@@ -99,6 +100,7 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
         ValueError: as ``prepare``.
     """
     prepare_process()
+    settings = as_asked(settings)
     with _turn_of(settings):
         found = _SMALL_RUNS.get(settings) or _LARGE_RUNS.get(settings) or _PASSING_RUNS.get(settings)
         if found is not None:

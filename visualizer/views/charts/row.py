@@ -13,7 +13,7 @@ from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.settings.settings import FIELDS
+from visualizer.settings.settings import name_of_mask
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import blocked_cells, to_array
 from visualizer.state.theme import theme
@@ -56,7 +56,7 @@ def draw_temperature(run: Run, cell: Cell) -> None:
     from visualizer.figures.looks import config
     from visualizer.figures.temperature_curves import softmax_at, temperature_curves
 
-    own = temperature_of(run, cell)
+    own = run.temperature(cell.path.rpartition(".")[0])
     scores = undivided_scores(run, cell)[allowed]
     labels = run.axes(f"{cell.path.rpartition('.')[0]}.weights")[1].labels
     figure = temperature_curves(scores, [f"{key} {labels[key]}" for key in allowed], own=own, theme=theme())
@@ -77,16 +77,9 @@ def name_of_head(run: Run, cell: Cell) -> str:
     return say("head", layer=layer_of(cell.path), head=label) if "layers." in cell.path else f"H{label[1:]}"
 
 
-def temperature_of(run: Run, cell: Cell) -> float:
-    """Return the temperature that the run divides the scores of an attention by."""
-    module = cell.path.rpartition(".")[0]
-    width: int = run.trace[f"{module}.q"].value.shape[-1]
-    return math.sqrt(width) if run.scales_scores(module) else 1.0
-
-
 def undivided_scores(run: Run, cell: Cell) -> Numbers:
     """(Tk,), what enters the softmax of the selected query times the temperature: minus infinity where blocked."""
-    return _row(run, cell, "masked_scores") * temperature_of(run, cell)
+    return _row(run, cell, "masked_scores") * run.temperature(cell.path.rpartition(".")[0])
 
 
 def reasons(run: Run, cell: Cell) -> list[str]:
@@ -96,7 +89,7 @@ def reasons(run: Run, cell: Cell) -> list[str]:
     n_keys = run.trace[f"{module}.weights"].value.shape[-1]
     if bits is None:
         return [""] * n_keys
-    titles = [FIELDS["mask"].choices.get(name, name).lower() for name in names]
+    titles = list(map(name_of_mask, names))
     row = bits[min(cell.head, len(bits) - 1), cell.row]
     return [
         say("and").join(title for bit, title in enumerate(titles) if value >> bit & 1) for value in row.tolist()

@@ -36,6 +36,8 @@ def charts_at(run: Run, path: str) -> tuple[str, ...]:
 def charts_of_heads(run: Run) -> tuple[str, ...]:
     """The names of the charts that say something about all heads."""
     has_tokens = run.settings.weights not in WORKED_EXAMPLES  # the vectors of an example are no tokens
+    if run.attentions and not any(path.endswith(".masked_scores") for path in run.trace):
+        return ("distance", "measures")
     return ("distance", "directions", "row", "temperature", *(("measures",) if has_tokens else ()))
 
 

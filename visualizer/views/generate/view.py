@@ -92,7 +92,7 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
     step = written.steps[index]
     question = TokenQuestion(
         result=("generate", how, index),
-        labels=run.vocabulary,
+        labels=tuple(run.vocabulary),
         shares=to_array(step.logits.double().softmax(0)),
         offered=tuple(token for token in range(len(run.vocabulary)) if token not in writer.never),
     )

@@ -13,7 +13,7 @@ from headlight.masks.mask_case import listed
 from model.texts import texts_of
 from visualizer.masks import MASK_KINDS
 from visualizer.runs.masks_in_force import as_expression
-from visualizer.settings.settings import FIELDS, Settings, in_mask_order
+from visualizer.settings.settings import Settings, in_mask_order, name_of_mask
 from visualizer.state import controls, drafts, state, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
@@ -84,7 +84,7 @@ def _also_under(case: Case) -> None:
     names = beside or _replaced()
     if not (settings.custom and "custom" in settings.mask and case.attention.has_the_list and names):
         return
-    said = listed([FIELDS["mask"].choices[name].lower() for name in names])
+    said = listed(list(map(name_of_mask, names)))
 
     def turn(are_beside: bool) -> None:
         masks = names if are_beside else ()

@@ -28,7 +28,7 @@ from visualizer.runs.masks_in_force import as_source
 from visualizer.server.mount import mount
 from visualizer.settings.attentions import changed_for
 from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
-from visualizer.settings.settings import FIELDS, Selection
+from visualizer.settings.settings import FIELDS, Selection, name_of_mask
 from visualizer.stages.panels import to_array
 from visualizer.state import state, widgets
 from visualizer.views.lab import everywhere, in_words, mask_edits
@@ -140,7 +140,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         mask_painter(
             ~painted.numpy(),
             others=others.blocked_bits(*case.size)[0].numpy(),
-            reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
+            reasons=tuple(Reason(name, name_of_mask(name)) for name in others.names),
             weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
             findings=tuple(mark_of(finding) for finding in findings),

@@ -7,14 +7,24 @@ from functools import partial
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.runs.masks_in_force import as_source
 from visualizer.runs.run import Run
-from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
 from visualizer.state import state, widgets
-from visualizer.views.lab import applied, blocks, in_words, intent, load, paint, prove, reach, score, translate
+from visualizer.views.lab import (
+    applied,
+    blocks,
+    in_words,
+    intent,
+    load,
+    paint,
+    prove,
+    prove_checkpoint,
+    reach,
+    score,
+    translate,
+)
 from visualizer.views.lab.case import Case, case_of
 from visualizer.views.predict.covered import covered, say_covered
 
@@ -28,6 +38,14 @@ PANELS = {
     "prove": prove.render,
 }
 """The panels for a painted mask, in the order of the menu."""
+
+OF_CHECKPOINT = {
+    "translate": translate.render,
+    "blocks": blocks.render,
+    "reach": reach.render,
+    "prove": prove_checkpoint.render,
+}
+"""The same for the mask of a checkpoint, whose scores are its own."""
 
 _OF_RESULTS = {
     "apply": say("result_of_apply"),
@@ -70,27 +88,6 @@ def _doors(case: Case) -> None:
             st.markdown(f"**{shown}**", width="content")
         else:
             st.button(shown, key=f"door_{name}", on_click=state.callback(state.select, panel=leads_to))
-    _to_pretrained(case)
-
-
-def _to_pretrained(case: Case) -> None:
-    """The way to the pretrained model that is open beside this: the mask of the head looked at, applied in it."""
-    name = state.chosen().watched.pretrained_model
-    if not name or case.attention.crosses:
-        return
-
-    def apply() -> None:
-        mask = as_source(case.allowed, case.context) or "True"
-        state.show_panel("mask", pretrained_mask=mask)
-        state.show_source("pretrained")
-
-    st.button(
-        say("apply", model=markdown_safe(visible_whole(name))),
-        icon=":material/arrow_forward:",
-        key="door_pretrained",
-        help=say("apply_help"),
-        on_click=state.callback(apply),
-    )
 
 
 def _painting(case: Case) -> None:
@@ -122,9 +119,10 @@ def _which_mask(case: Case) -> None:
 
 
 def _tools(case: Case) -> None:
-    widgets.choice("panel", list(PANELS), help=None, label_visibility="collapsed")
+    offered = OF_CHECKPOINT if case.run.attentions else PANELS
+    widgets.choice("panel", list(offered), help=None, label_visibility="collapsed")
     panel = case.selection.panel
     if case.selection.hidden and panel in _OF_RESULTS:
         say_covered(_OF_RESULTS[panel])
     else:
-        PANELS[panel](case)
+        offered[panel](case)

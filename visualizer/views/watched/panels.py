@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import streamlit as st
-
 from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import TokenSequence, parse_token
-from visualizer.settings.sources import VIEWS_OF, Panel, panel_in
-from visualizer.settings.watched_settings import WATCHED
-from visualizer.state import state, widgets
+from visualizer.settings.sources import Panel, panel_in
+from visualizer.state import state
 from visualizer.state.state import Choices
 
 
@@ -46,19 +43,3 @@ def panel_of(choices: Choices) -> Panel:
     """The panel that is shown in the view that is open."""
     selection = choices.selection
     return panel_in(selection.source, selection.view, choices.watched.watched_panel)
-
-
-def choose_panel(choices: Choices) -> None:
-    """Draw the choice between the panels of the view, where it has several."""
-    field, shown = WATCHED["watched_panel"], panel_of(choices)
-    offered = VIEWS_OF[choices.selection.source][choices.selection.view]
-    if len(offered) > 1:
-        st.segmented_control(
-            field.label,
-            offered,
-            default=shown,
-            format_func=field.choices.__getitem__,
-            label_visibility="collapsed",
-            required=True,
-            **widgets.following("panel_of_view", shown, state.show_panel),
-        )

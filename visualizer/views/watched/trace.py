@@ -20,8 +20,8 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.sources import Panel
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched import compare, search, way
-from visualizer.views.watched.panels import choose_panel, panel_of
+from visualizer.views.watched import compare, way
+from visualizer.views.watched.panels import panel_of
 from visualizer.views.watched.window import choose_window, chosen_heads
 
 say = texts_of(__name__)
@@ -56,11 +56,8 @@ def show_trace(
         return
     attention = run.attention(choices.watched.watched_attention) if run.trace else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
-        choose_panel(choices)
         if panel in _OF_ONE_ATTENTION and attention is not None:
             _pick(run, attention)
-        elif panel == "search":
-            search.choose(run, choices)
         elif panel == "way":
             way.choose(run, choices)
     if panel in panels:

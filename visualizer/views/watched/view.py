@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from visualizer.runs.watched import WatchedRun
 from visualizer.settings.sources import Panel, SourceName
 from visualizer.state.state import Choices
-from visualizer.views.watched import operations, recordings, search, way
+from visualizer.views.watched import operations, recordings, way
 from visualizer.views.watched.panels import OnTop
 from visualizer.views.watched.pretrained import door as pretrained
-from visualizer.views.watched.pretrained import edited, other_mask, prove, writing
+from visualizer.views.watched.pretrained import writing
 from visualizer.views.watched.trace import show_trace
 
 OPENED: Mapping[SourceName, Callable[[Choices, OnTop, Callable[[], None]], WatchedRun | None]] = {
@@ -21,12 +21,8 @@ OPENED: Mapping[SourceName, Callable[[Choices, OnTop, Callable[[], None]], Watch
 
 PANELS: Mapping[Panel, Callable[[WatchedRun, Choices], None]] = {
     "operations": operations.render,
-    "search": search.render,
     "way": way.render,
     "write": writing.render,
-    "mask": other_mask.render,
-    "edits": edited.render,
-    "prove": prove.render,
 }
 """The panels beside those of one attention, which ``show_trace`` draws itself."""
 

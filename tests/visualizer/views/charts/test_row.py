@@ -14,7 +14,7 @@ from visualizer.figures.temperature_curves import softmax_at
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules
 from visualizer.stages.derivations import Cell
-from visualizer.views.charts.row import reasons, temperature_of, undivided_scores
+from visualizer.views.charts.row import reasons, undivided_scores
 
 EXAMPLES = ("attention_function", "attention_function_masked", "causal_with_bias", "three_heads", "cross_attention")
 BROKEN = {"chart": "row", "fault": "after_softmax", "weights": "random"}
@@ -30,7 +30,7 @@ def test_softmax_at_the_runs_temperature_gives_the_runs_weights(variant):
         scores = undivided_scores(run, cell)
         allowed = np.isfinite(scores)
         if allowed.any():
-            found = softmax_at(scores[allowed], np.array([temperature_of(run, cell)])).weights[0]
+            found = softmax_at(scores[allowed], np.array([run.temperature(module)])).weights[0]
             assert weights[query][allowed].tolist() == pytest.approx(found.tolist(), abs=1e-6)
 
 

@@ -9,10 +9,10 @@ import streamlit as st
 from headlight.pretrained.checkpoint import Part, devices
 from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine
 from model.texts import texts_of
+from visualizer.runs.checkpoints import device_of, opened
 from visualizer.safe_text import visible_whole
-from visualizer.settings.watched_settings import WatchedChoice
+from visualizer.settings.settings import Settings
 from visualizer.state import state, widgets
-from visualizer.views.watched.pretrained.chosen import device_of, opened
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText
 from visualizer.work.cache import Kept
 
@@ -22,29 +22,29 @@ _LOOK_SECONDS = 5
 _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
 
 
-def kind_of_open(choice: WatchedChoice) -> tuple[Part, bool] | None:
+def kind_of_open(settings: Settings) -> tuple[Part, bool] | None:
     """Return which part of a model is open and whether it chats; None before one is."""
-    checkpoint = opened(choice)
+    checkpoint = opened(settings)
     return None if checkpoint is None else (checkpoint.part, checkpoint.chats)
 
 
-def draw(choice: WatchedChoice, kind: tuple[Part, bool] | None) -> None:
+def draw(settings: Settings, kind: tuple[Part, bool] | None) -> None:
     """Draw the controls; ``kind`` is what ``kind_of_open`` gives."""
     part, chats = kind or (None, False)
-    _choose_checkpoint(choice)
+    _choose_checkpoint(settings)
     if part is not None:
-        widgets.text("pretrained_text", height=92)
+        widgets.text("text", height=92, help=None)
         if part != "decoder":
-            widgets.text("pretrained_second", height=68)
+            widgets.text("target", height=68, help=None)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
         with st.popover(say("options"), icon=":material/tune:", type="tertiary", width="content"):
             widgets.segments("pretrained_dtype", required=True)
-            _choose_device(choice)
+            _choose_device(settings)
             if part is not None and part != "encoder-decoder":
                 widgets.switch("pretrained_batch")
             if chats:
                 widgets.switch("pretrained_chat")
-        if choice.pretrained_model:
+        if settings.pretrained_model:
             with st.popover(say("to_see"), icon=":material/visibility:", type="tertiary", width="content"):
                 ready_texts()
 
@@ -58,26 +58,26 @@ def ready_texts() -> None:
 
 
 def _open_ready(ready: ReadyText) -> None:
-    state.open_watched(pretrained_model=MODEL)
-    state.show_panel(ready.panel, **ready.changes)
+    state.open_checkpoint(MODEL, text=ready.text, pretrained_batch=False, pretrained_chat=False)
+    state.select(view=ready.view, **ready.place)
 
 
-def _choose_checkpoint(choice: WatchedChoice) -> None:
+def _choose_checkpoint(settings: Settings) -> None:
     """The field for the checkpoint, with what is on this machine first."""
     here = {place.name: say("here") for place in _here()}
     offered = here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
-    if choice.pretrained_model and choice.pretrained_model not in offered:
-        offered = {choice.pretrained_model: ""} | offered
+    if settings.pretrained_model and settings.pretrained_model not in offered:
+        offered = {settings.pretrained_model: ""} | offered
     names = list(offered)
     st.selectbox(
         say("checkpoint"),
         names,
-        index=names.index(choice.pretrained_model) if choice.pretrained_model else None,
+        index=names.index(settings.pretrained_model) if settings.pretrained_model else None,
         format_func=lambda name: visible_whole(" · ".join(filter(None, (name, offered.get(name))))),
         placeholder=say("checkpoint_which"),
         accept_new_options=True,
         help=say("checkpoint_help"),
-        **widgets.following("suggested_checkpoint", choice.pretrained_model or None, _take),
+        **widgets.following("suggested_checkpoint", settings.pretrained_model or None, _take),
     )
 
 
@@ -89,20 +89,18 @@ def _here() -> tuple[Place, ...]:
 
 def _take(name: str | None) -> None:
     """Another checkpoint: the text stays, and what was looked at in the one before is forgotten."""
-    before = state.chosen().watched
-    kept = ("pretrained_text", "pretrained_dtype", "pretrained_device", "pretrained_steps")
-    state.open_watched(pretrained_model=(name or "").strip(), **{field: getattr(before, field) for field in kept})
+    state.open_checkpoint((name or "").strip())
 
 
-def _choose_device(choice: WatchedChoice) -> None:
-    offered, chosen = devices(), device_of(choice)
+def _choose_device(settings: Settings) -> None:
+    offered, chosen = devices(), device_of(settings)
     if len(offered) > 1:
         st.segmented_control(
             say("device"),
             offered,
             default=chosen,
             required=True,
-            **widgets.following("device", chosen, lambda one: state.watch(pretrained_device=one or "cpu")),
+            **widgets.following("device", chosen, lambda one: state.change(pretrained_device=one or "cpu")),
         )
     else:
         st.caption(say("only_cpu"))

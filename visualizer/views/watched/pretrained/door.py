@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from headlight.attention import Keep
-from headlight.inputs import NO_PADDING, padding_of
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.opening import Cost, cost_of, open_checkpoint
 from headlight.pretrained.passes import memory_of_run, run
@@ -19,81 +18,75 @@ from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from model.texts import texts_of
 from visualizer.components.token_strip import Token, TokenSequence
+from visualizer.runs.checkpoints import (
+    MOST_BYTES,
+    MOST_TOKENS,
+    Wanted,
+    checkpoint_of,
+    opened,
+    wanted_by,
+    words_of,
+)
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
-from visualizer.settings.watched_settings import WatchedChoice
+from visualizer.settings.settings import Settings
 from visualizer.state import drafts, state, widgets
 from visualizer.state.state import Choices
 from visualizer.views.watched.panels import OnTop, draw_tokens, panel_of
-from visualizer.views.watched.pretrained.chosen import Wanted, opened, wanted_by
 from visualizer.views.watched.pretrained.controls import ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
 from visualizer.work import background
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
-MOST_TOKENS = 512
-"""The longest text that is watched."""
-
-MOST_TRACE_BYTES = 1_500_000_000
-"""The most memory that the trace of one pass may take."""
-
 _SHOWN = 24
 """The number of characters of a line that stand on its button."""
 
-_KEPT_BYTES = 2 * MOST_TRACE_BYTES
+_KEPT_BYTES = 2 * MOST_BYTES
 _ASKED = "pretrained_asked"
 _LOAD = "pretrained_load"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
-_OF_ONE_LINE = ("search", "way", "write", "mask", "edits", "prove")
-"""The panels that are about one sequence without padding."""
-
 _RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = WeakKeyDictionary()
 
 
-def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> WatchedRun | None:
-    """Draw the tokens of the text, and give the pass over it; None where nothing is open yet, which is said."""
+def open_or_offer(settings: Settings, no_strip: Callable[[], None]) -> Checkpoint | None:
+    """The checkpoint that is open; None where none is, after drawing what it takes to open one."""
     if find_spec("transformers") is None:
         no_strip()
         st.info(say("more_packages"))
         return None
-    choice = choices.watched
-    wanted = wanted_by(choice)
-    checkpoint = opened(choice)
+    checkpoint = opened(settings)
     if checkpoint is None:
         no_strip()
-        if wanted.name:
-            _open(wanted)
+        if settings.pretrained_model:
+            _open(wanted_by(settings))
         else:
             _welcome()
-        return None
+    return checkpoint
+
+
+def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> WatchedRun | None:
+    """Draw the tokens of the text, and give the pass over it; None where it cannot be read, which is said."""
+    checkpoint = checkpoint_of(choices.settings)
     try:
-        given = tokenized(checkpoint, words_of(choices), MOST_TOKENS)
+        given = tokenized(checkpoint, line_of(choices), MOST_TOKENS)
     except ValueError as error:
         no_strip()
         _refused(str(error))
         return None
     _strip(given, choices, strip)
-    if checkpoint.part != "encoder-decoder":
+    about(choices)
+    if len(choices.settings.lines) > 1:
         _choose_line(choices)
-    _about(checkpoint, wanted)
-    if (shown := ready_text_of(choices)) is not None:
-        st.caption(f":material/visibility: {shown.what_to_see}")
     return _watched(checkpoint, given, choices)
 
 
-def words_of(choices: Choices) -> Words:
-    """Return the text for the model; of a batch, where one sequence alone is looked at, its line."""
-    choice = choices.watched
-    words = all_words_of(choice)
-    if len(words.lines) == 1 or panel_of(choices) not in _OF_ONE_LINE:
+def line_of(choices: Choices) -> Words:
+    """Return the text for the model; of a batch the line that is looked at, which is read alone."""
+    words, lines = words_of(choices.settings), choices.settings.lines
+    if len(lines) == 1:
         return words
-    return Words(words.lines[min(choice.watched_item, len(words.lines) - 1)], "", choice.pretrained_chat)
-
-
-def all_words_of(choice: WatchedChoice) -> Words:
-    """Everything that is written for the model."""
-    return Words(choice.pretrained_text, choice.pretrained_second, choice.pretrained_chat, choice.pretrained_batch)
+    return replace(words, text=lines[min(choices.watched.watched_item, len(lines) - 1)], batch=False)
 
 
 def _welcome() -> None:
@@ -166,8 +159,9 @@ def _ask(wanted: Wanted) -> None:
     drafts.put_by(_ASKED, wanted)
 
 
-def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
-    """Say in one line what is open."""
+def about(choices: Choices) -> None:
+    """Say in one line what is open and, of a ready text, what there is to see."""
+    checkpoint, wanted = checkpoint_of(choices.settings), wanted_by(choices.settings)
     config = checkpoint.config
     parts = [checkpoint.part, *_sizes(config), weights_in_words(checkpoint.n_weights)]
     parts += [
@@ -177,6 +171,8 @@ def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
     st.caption(f"{as_code(type(checkpoint.model).__name__)} · {markdown_safe(' · '.join(parts))}")
     for note in checkpoint.notes:
         st.warning(markdown_safe(visible_whole(note)), icon=":material/warning:")
+    if (shown := ready_text_of(choices)) is not None:
+        st.caption(f":material/visibility: {shown.what_to_see}")
 
 
 def weights_in_words(n_weights: int) -> str:
@@ -197,11 +193,8 @@ def _sizes(config: object) -> list[str]:
 
 def _choose_line(choices: Choices) -> None:
     """Choose the sequence of a batch that is looked at."""
-    choice = choices.watched
-    lines = all_words_of(choice).lines
-    if len(lines) == 1:
-        return
-    item = min(choice.watched_item, len(lines) - 1)
+    lines = choices.settings.lines
+    item = min(choices.watched.watched_item, len(lines) - 1)
     st.pills(
         say("sequence"),
         range(len(lines)),
@@ -211,8 +204,7 @@ def _choose_line(choices: Choices) -> None:
         required=True,
         **widgets.following("line_of_batch", item, lambda line: state.watch(watched_item=line)),
     )
-    if panel_of(choices) in _OF_ONE_LINE:
-        st.caption(say("read_alone"))
+    st.caption(say("read_alone"))
 
 
 def _shortened(line: str) -> str:
@@ -222,7 +214,7 @@ def _shortened(line: str) -> str:
 def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
     """The tokens, and beside them what is known of each, and the way to edits."""
     has_two = bool(given.target)
-    pieces = given.lines[min(choices.watched.watched_item, len(given.lines) - 1)] if given.lines else given.pieces
+    pieces = given.pieces
     rows = [TokenSequence("source", say("source") if has_two else say("tokens"), _tokens(pieces))]
     if has_two:
         rows.append(TokenSequence("target", say("target"), _tokens(given.target)))
@@ -231,15 +223,6 @@ def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
         n_tokens = say("n_tokens", n_tokens=len(pieces) + len(given.target))
         with st.popover(n_tokens, icon=":material/tag:", type="tertiary", width="content"):
             _table((*pieces, *given.target), given.text)
-        if panel_of(choices) != "edits":
-            st.button(
-                say("edit"),
-                icon=":material/content_cut:",
-                key="to_edits",
-                help=say("edit_help"),
-                on_click=state.callback(state.show_panel, "edits"),
-                type="tertiary",
-            )
 
     draw_tokens(rows, choices, strip, more=beside)
 
@@ -268,15 +251,15 @@ def _table(pieces: tuple[Piece, ...], text: str) -> None:
 
 def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
     """The pass over the text, computed once for all sessions."""
-    words = words_of(choices)
-    keep: Keep = "all" if panel_of(choices) in ("way", "operations", "compare", "edits") else "weights"
+    words = line_of(choices)
+    keep: Keep = "all" if panel_of(choices) in ("way", "operations") else "weights"
     kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
     found = kept.get((words, "all")) or kept.get((words, keep))
     if found is not None:
         return found
     n_bytes = memory_of_run(checkpoint, given, keep)
-    if n_bytes > MOST_TRACE_BYTES:
-        size, most = in_words(n_bytes), in_words(MOST_TRACE_BYTES)
+    if n_bytes > MOST_BYTES:
+        size, most = in_words(n_bytes), in_words(MOST_BYTES)
         of_all = say("too_large_with_all", size=size, most=most)
         _refused(of_all if keep == "all" else say("too_large", size=size, most=most))
         return None
@@ -290,7 +273,5 @@ def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
         checkpoint.name,
         causal=True if checkpoint.part == "decoder" else None,
         model_name=type(checkpoint.model).__name__,
-        padding=padding_of(given.inputs) if given.lines else NO_PADDING,
-        item_is_chosen=True,
         texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(checkpoint.tokenizer, ids)],
     )

