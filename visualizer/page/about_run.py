@@ -9,11 +9,13 @@ import streamlit as st
 from headlight.masks.faults import FAULTS
 from headlight.masks.mask_case import listed
 from model.texts import texts_of
+from visualizer.runs.checkpoints import has_own_masks
 from visualizer.runs.masks_in_force import layer_left_out, padding_is_seen, promised_masks, same_masks
 from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
 from visualizer.settings.attentions import unpadded
-from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import PRETRAINED, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fitting import usual_mask
 from visualizer.settings.settings import Selection, Settings, mask_title
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
@@ -58,18 +60,19 @@ def _padding_counted(run: Run) -> str:
 def not_as_trained(run: Run, choices: Choices) -> None:
     """That a trained model runs under another mask than it learned with, and the way back."""
     settings = choices.settings
-    if settings.weights != TRAINED or choices.selection.view == "compare":
+    if settings.weights not in (TRAINED, PRETRAINED) or choices.selection.view == "compare":
+        return
+    if _runs_as_trained(run):
         return
     as_trained = _with_masks_of_training(settings)
-    here = promised_masks(run.settings, run.batches)
-    in_training = promised_masks(_with_masks_of_training(run.settings), run.batches)
-    if same_masks(here, in_training):
-        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         learned, masks = _named(as_trained.mask), _named(settings.mask)
         bare = listed([one.called for one in unpadded(run.settings)])
+        of_checkpoint = say("of_checkpoint", learned=learned, here=masks)
         st.warning(
-            say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
+            of_checkpoint
+            if settings.weights == PRETRAINED
+            else say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
             if bare
             else say("other_masks", learned=learned, here=masks),
             icon=":material/model_training:",
@@ -83,8 +86,15 @@ def not_as_trained(run: Run, choices: Choices) -> None:
         )
 
 
+def _runs_as_trained(run: Run) -> bool:
+    if run.settings.weights == PRETRAINED:
+        return has_own_masks(run.settings)
+    here = promised_masks(run.settings, run.batches)
+    return same_masks(here, promised_masks(_with_masks_of_training(run.settings), run.batches))
+
+
 def _with_masks_of_training(settings: Settings) -> Settings:
-    masks = masks_of_training(settings)
+    masks = usual_mask(settings) if settings.weights == PRETRAINED else masks_of_training(settings)
     return replace(settings, mask=masks, encoder_padding=True, cross_padding=True)
 
 

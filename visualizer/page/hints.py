@@ -21,7 +21,7 @@ def hints(run: Run, choices: Choices) -> None:
     """Draw a sentence for each setting without the effect that its name promises."""
     if run.example is not None:
         return
-    if hides_no_padding(run, choices):
+    if not run.attentions and hides_no_padding(run, choices):
         _padding()
     for sentence in sentences(run, choices.selection.view):
         st.caption(sentence)

@@ -53,7 +53,7 @@ def answer_stage(address: Address) -> Answer:
     """
     run = _run_of(address.settings)
     if address.format == "headlight":
-        return Answer(as_file(_seen(run, address.selection)).getvalue())
+        return Answer(as_file(run if run.attentions else _seen(run, address.selection)).getvalue())
     trace = run.trace
     values, dims, layers = _found(trace, address.name, address.part.layers)
     values, dims = _at(values, dims, address.part.places)

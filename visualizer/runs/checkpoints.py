@@ -27,14 +27,14 @@ from visualizer.components.axis import SequenceName
 from visualizer.masks import OWN
 from visualizer.runs.interventions import edits_of
 from visualizer.runs.masks_in_force import Masks, promised_masks
-from visualizer.runs.paths import in_layer
+from visualizer.runs.paths import in_layer, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
 from visualizer.safe_text import visible
 from visualizer.settings.attentions import MaskedAttention, seen_by
 from visualizer.settings.attentions import attentions_of as masked_attentions
 from visualizer.settings.fitting import usual_mask
-from visualizer.settings.interventions import read_interventions
+from visualizer.settings.interventions import read_interventions, write_interventions
 from visualizer.settings.settings import Settings
 
 say = texts_of(__name__)
@@ -161,6 +161,7 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     settings = replace(settings, **_shape(checkpoint, given))
     changed = _changed_masks(settings, batches)
     try:
+        settings = _with_named_edits(settings, checkpoint, given)
         edits = _edits(settings, checkpoint, given)
         seen, contexts = _pass(checkpoint, _masked(checkpoint, given, changed), edits)
     except (ValueError, TraceError) as error:
@@ -214,6 +215,12 @@ def _named(checkpoint: Checkpoint, seen: Sequence[Attention]) -> dict[str, Atten
             raise ValueError(say("sizes_differ", name=checkpoint.name))
         found.update({in_layer(kind.path, layer): attention for layer, attention in enumerate(alike)})
     return found
+
+
+def place_of(checkpoint: Checkpoint, seen: Sequence[Attention], path: str) -> tuple[str, int]:
+    """The kind and the layer of an attention that the checkpoint calls by a path."""
+    named = next(name for name, each in _named(checkpoint, seen).items() if each.path == path)
+    return without_layer(named), layer_of(named)
 
 
 def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
@@ -312,10 +319,11 @@ def _own_masks(
     """What blocks cells in the model by itself, named where it is one of the masks of the list, or two of them."""
     found: dict[str, CombinedMask] = {}
     known: dict[int, CombinedMask] = {}
+    nothing = CombinedMask({})
     for path, attention in attentions.items():
         allowed = attention.allowed
         if allowed is None:
-            found[path] = CombinedMask({})
+            found[path] = nothing
             continue
         if id(allowed) not in known:
             n_tokens = attention.shape[-1] - attention.sinks
@@ -360,16 +368,25 @@ def _edits(settings: Settings, checkpoint: Checkpoint, given: Tokenized) -> Mapp
     if not settings.edits:
         return {}
     operations = _operations(checkpoint, given)
+    made = read_interventions(settings.edits)
+    if unknown := [each.path for each in made if each.path not in operations]:
+        raise ValueError(say("no_such_context", path=unknown[0]))
 
     def other() -> Mapping[str, SeenOperation]:
         if not settings.other_text.strip():
             raise ValueError(say("no_other_text"))
         return _stages_of(checkpoint, replace(words_of(settings), text=settings.other_text))
 
-    made = read_interventions(settings.edits)
-    if unknown := [each.path for each in made if each.path not in operations]:
-        raise ValueError(say("no_such_context", path=unknown[0]))
     return edits_of([replace(each, path=operations[each.path]) for each in made], other)
+
+
+def _with_named_edits(settings: Settings, checkpoint: Checkpoint, given: Tokenized) -> Settings:
+    """The settings with each edit by the name of the context: links of before say the checkpoint's operation."""
+    if not settings.edits:
+        return settings
+    names = {operation: path for path, operation in _operations(checkpoint, given).items()}
+    made = [replace(each, path=names.get(each.path, each.path)) for each in read_interventions(settings.edits)]
+    return replace(settings, edits=write_interventions(made))
 
 
 def _operations(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, str]:

@@ -22,7 +22,14 @@ _REMARKS: Mapping[str, str] = {"after_softmax": "changed_after_softmax", "before
 
 
 def as_trace(run: Run) -> Trace:
-    """The attentions, the stages, the parameters and the tokens of a run; its tensors are not copied."""
+    """The attentions, the stages, the parameters and the tokens of a run; its tensors are not copied.
+
+    Of a checkpoint no stages and parameters, but all sequences of a batch.
+    """
+    if run.attentions:
+        seen = Trace(list(run.attentions.values()))
+        seen.texts = Texts(_texts(run, "source"), _texts(run, "target"))
+        return seen
     stages = {path: _stage(run, path, run.dataflow[path]) for path in run.trace}
     trace = Trace([_attention(run, module) for module in attention_modules(run.trace)], stages=stages)
     used = {

@@ -75,4 +75,9 @@ def renewed(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-_RENAMED = {"pretrained_text": "text", "pretrained_second": "target", "pretrained_other_text": "other_text"}
+_RENAMED = {
+    "pretrained_text": "text",
+    "pretrained_second": "target",
+    "pretrained_edits": "edits",
+    "pretrained_other_text": "other_text",
+}

@@ -135,6 +135,8 @@ def blocked_in_layers(run: Run, modules: Sequence[str], batch: int) -> NDArray[n
         bits, _ = blocked_cells(run, modules[0], batch)
         return None if bits is None else bits[None]
     found = [blocked_cells(run, module, batch)[0] for module in modules]
+    if all(bits is None for bits in found):
+        return None
     planes = [np.zeros((1, 1, 1), np.uint8) if bits is None else bits for bits in found]
     shape = np.broadcast_shapes(*(plane.shape for plane in planes))
     return np.stack([np.broadcast_to(plane, shape) for plane in planes])

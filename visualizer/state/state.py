@@ -20,7 +20,7 @@ import streamlit as st
 
 from model.config import Architecture
 from visualizer.settings import examples
-from visualizer.settings.fields import PRETRAINED
+from visualizer.settings.fields import MAX_TOKENS, PRETRAINED
 from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
@@ -187,6 +187,7 @@ def open_checkpoint(name: str, **changes: Any) -> None:  # noqa: ANN401 - the fi
     open_watched()
     settings = replace(chosen().settings, pretrained_model=name, **{"edits": "", "custom": "", **changes})
     change(**vars(replace(settings, mask=usual_mask(settings))))
+    select(head=0, query=MAX_TOKENS - 1, key=0)  # the last token, which has seen the others
 
 
 def show_source(source: SourceName) -> None:

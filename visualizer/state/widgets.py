@@ -49,7 +49,7 @@ def text(name: str, **more: object) -> None:
     This and the following draw the control of a field with its label, help, bounds and choices. ``more`` are
     arguments of Streamlit's widget, further ones or other than the usual ones.
     """
-    st.text_area(_FIELDS[name].label, value=state.value_of(name), **_usual(name, more))
+    st.text_area(**{"label": _FIELDS[name].label, "value": state.value_of(name), **_usual(name, more)})
 
 
 def line(name: str, **more: object) -> str:

@@ -13,6 +13,7 @@ from headlight.graph import NOT_COMPUTED
 from model.texts import texts_of
 from visualizer.components.token_way.element import token_way
 from visualizer.pictures.token_way import Taken, followed_of_watched, take_apart, watched_contributions, window_of
+from visualizer.runs.checkpoints import checkpoint_of, place_of
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import visible_whole
 from visualizer.server.mount import mount
@@ -72,13 +73,19 @@ def render(run: WatchedRun, choices: Choices) -> None:
         show(event)
         if state.has_index(event, "head"):
             head = state.index_in(event, "head")
-            state.show_panel("heads", watched_attention=path, watched_head=head)
+            _show_head(run, path, head, choices)
         else:
             state.show_panel("operations", watched_stage=path)
 
     query = min(query, len(way.tokens.labels) - 1)
     mount(token_way(way, selected=query, seq=state.last_seq(key), key=key), open=open_part, shown=show)
     st.caption(taken.caption(taken.check(_tolerance(run, stream))))
+
+
+def _show_head(run: WatchedRun, path: str, head: int, choices: Choices) -> None:
+    """Show a head among the others of its layer."""
+    kind, layer = place_of(checkpoint_of(choices.settings), run.trace, path)
+    state.select(view="heads", stage=f"{kind}.weights", layer=layer, head=head, query=choices.watched.watched_query)
 
 
 def _taken(run: WatchedRun, stream: Stream, item: int, query: int) -> Taken:

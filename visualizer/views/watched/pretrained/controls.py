@@ -35,7 +35,9 @@ def draw(settings: Settings, kind: tuple[Part, bool] | None) -> None:
     if part is not None:
         widgets.text("text", height=92, help=None)
         if part != "decoder":
-            widgets.text("target", height=68, help=None)
+            widgets.text(
+                "target", height=68, label=say("second") if part == "encoder" else say("target"), help=None
+            )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
         with st.popover(say("options"), icon=":material/tune:", type="tertiary", width="content"):
             widgets.segments("pretrained_dtype", required=True)

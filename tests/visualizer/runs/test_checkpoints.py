@@ -1,0 +1,235 @@
+"""A checkpoint's pass as a run: its numbers against transformers, under masks and edits, and its names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from headlight.pretrained.opening import cost_of, open_checkpoint
+from headlight.pretrained.tokens import Words, tokenized
+from model.masks import causal
+from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
+from visualizer.masks import OWN
+from visualizer.runs.checkpoints import checkpoint_of, opened
+from visualizer.runs.paths import attention_modules
+from visualizer.runs.saved import as_trace
+from visualizer.settings.fields import PRETRAINED
+from visualizer.settings.fitting import fitted, usual_mask
+from visualizer.settings.interventions import Intervention, write_interventions
+from visualizer.settings.painted_mask import EVERYWHERE, Scope, write_planes
+from visualizer.settings.settings import Settings
+from visualizer.work.cache import cached_run
+
+HEAD, HEAD_DIM = 1, 4
+PROJECTIONS = {
+    "gpt2": "transformer.h.0.attn.c_proj",
+    "llama": "model.layers.0.self_attn.o_proj",
+    "qwen3": "model.layers.0.self_attn.o_proj",
+    "bert": "encoder.layer.0.attention.output.dense",
+    "bart": "model.encoder.layers.0.self_attn.out_proj",
+    "t5": "encoder.block.0.layer.0.SelfAttention.o",
+}
+"""The output projection of the first attention of each family."""
+
+
+@pytest.fixture
+def settings_of(tmp_path, monkeypatch):
+    """Open a small checkpoint of a family, and give the settings of its pass over a text."""
+    monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("headlight.pretrained.places.sites", lambda: ())
+
+    def settings(family, text="the cat", **changes):
+        folder = str(saved(family, tmp_path / family))
+        checkpoint = open_checkpoint(cost_of(folder), lambda *_: None)
+        target = "un the" if checkpoint.part == "encoder-decoder" else ""
+        plain = Settings(weights=PRETRAINED, text=text, target=target, pretrained_model=folder)
+        plain = fitted(replace(plain, architecture=checkpoint.part, **changes))
+        return plain if "mask" in changes else replace(plain, mask=usual_mask(plain))
+
+    return settings
+
+
+def reported(settings, **more):
+    """What transformers itself computes, with its weights."""
+    checkpoint = checkpoint_of(settings)
+    given = tokenized(checkpoint, Words(settings.text, settings.target, batch=settings.pretrained_batch), 64)
+    checkpoint.model.set_attn_implementation("eager")
+    with torch.no_grad():
+        return checkpoint.model(**{**given.inputs, **more}, output_attentions=True)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_weights_are_those_that_transformers_reports(family, settings_of):
+    settings = settings_of(family)
+    run = cached_run(settings)
+    output = reported(settings)
+    if settings.architecture == "encoder-decoder":
+        kinds = {
+            "encoder.layers.{}.self_attention": output.encoder_attentions,
+            "decoder.layers.{}.self_attention": output.decoder_attentions,
+            "decoder.layers.{}.cross_attention": output.cross_attentions,
+        }
+    else:
+        kinds = {f"{settings.architecture}.layers.{{}}.self_attention": output.attentions}
+    assert len(attention_modules(run.trace)) == sum(map(len, kinds.values()))
+    for kind, weights in kinds.items():
+        for layer, expected in enumerate(weights):
+            torch.testing.assert_close(
+                run.trace[f"{kind.format(layer)}.weights"].value, expected, atol=1e-5, rtol=0
+            )
+    if "logits" in run.trace:
+        torch.testing.assert_close(run.trace["logits"].value, output.logits, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_stages_of_an_attention_follow_from_one_another(family, settings_of):
+    run = cached_run(settings_of(family))
+    for module in attention_modules(run.trace):
+        stages = {name: run.trace[f"{module}.{name}"] for name in ("q", "k", "v", "weights", "context")}
+        assert all(tuple(size for _, size in stage.dims) == stage.value.shape for stage in stages.values())
+        masked, weights = run.trace[f"{module}.masked_scores"].value, stages["weights"].value
+        torch.testing.assert_close(masked.softmax(-1), weights, atol=1e-5, rtol=0)
+        torch.testing.assert_close(weights @ stages["v"].value, stages["context"].value, atol=1e-5, rtol=0)
+        queries, keys = run.axes(f"{module}.weights")
+        assert (queries.sequence, keys.sequence) == (
+            ("target", "source") if "cross" in module else ("target",) * 2 if "target" in run.tokens
+            and module.startswith("decoder.") else ("source",) * 2
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "names"), [("llama", ("causal",)), ("bert", ()), ("t5", ("causal",))])
+def test_its_own_masks_have_names(family, names, settings_of):
+    settings = settings_of(family)
+    run = cached_run(settings)
+    of_list = next(path for path in reversed(attention_modules(run.trace)) if "cross" not in path)
+    assert run.mask_of(of_list).names == names
+    assert OWN not in {name for mask in run.masks.values() for name in mask.names}
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3", "bert"])
+@pytest.mark.parametrize("mask", [(), ("causal", "sliding_window"), ("prefix",)])
+def test_another_mask_gives_the_pass_of_transformers_under_it(family, mask, settings_of):
+    settings = settings_of(family, mask=mask, window=2, prefix=1)
+    run = cached_run(settings)
+    module = attention_modules(run.trace)[0]
+    n_tokens = len(run.tokens["source"])
+    query, key = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None]
+    cells = {
+        (): torch.ones(n_tokens, n_tokens, dtype=torch.bool),
+        ("causal", "sliding_window"): (key <= query) & (query - key < 2),
+        ("prefix",): (key <= query) | (key < 1),
+    }[mask]
+    added = torch.zeros(n_tokens, n_tokens).masked_fill(~cells, torch.finfo(torch.float32).min)[None, None]
+    output = reported(settings, attention_mask=added)
+    for layer, expected in enumerate(output.attentions):
+        path = f"{settings.architecture}.layers.{layer}.self_attention.weights"
+        torch.testing.assert_close(run.trace[path].value, expected, atol=1e-5, rtol=0)
+    assert run.mask_of(module).names == mask
+
+
+def test_three_masks_of_an_encoder_decoder_at_once(settings_of):
+    settings = settings_of(
+        "t5", mask=("causal", "custom"), custom="k <= q and k != 1", custom_encoder="k <= q", custom_cross="k > 0"
+    )
+    run = cached_run(settings)
+    allowed = {
+        "encoder.layers.1.self_attention": lambda q, k: k <= q,
+        "decoder.layers.1.self_attention": lambda q, k: (k <= q) & (k != 1),
+        "decoder.layers.1.cross_attention": lambda q, k: (k > 0) & (q >= 0),
+    }
+    for module, condition in allowed.items():
+        weights = run.trace[f"{module}.weights"].value[0, 0]
+        query, key = (torch.arange(size) for size in weights.shape)
+        assert torch.equal(weights > 0, condition(query[:, None], key[None]))
+
+
+def test_a_mask_for_each_head_is_one_for_each_head_and_one_for_a_layer_is_refused(settings_of):
+    by_head = write_planes({Scope(head=1): "k == q", EVERYWHERE: "k <= q"})
+    run = cached_run(settings_of("llama", mask=("custom",), custom=by_head))
+    weights = run.trace["decoder.layers.1.self_attention.weights"].value[0]
+    n_tokens = weights.shape[-1]
+    assert torch.equal(weights[1], torch.eye(n_tokens))
+    assert torch.equal(weights[0] > 0, causal(n_tokens, n_tokens))
+    with pytest.raises(ValueError, match="one mask for all of its layers"):
+        cached_run(settings_of("llama", mask=("custom",), custom=write_planes({Scope(layer=1): "k == q"})))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_head_left_out_is_the_model_without_its_columns_of_the_output_projection(family, settings_of):
+    settings = settings_of(family)
+    path = f"{'decoder' if family in ('gpt2', 'llama', 'qwen3') else 'encoder'}.layers.0.self_attention.context"
+    left_out = write_interventions([Intervention(path, "zero", head=HEAD)])
+    run = cached_run(replace(settings, edits=left_out))
+    assert not run.complaints
+    assert not run.trace[path].value[:, HEAD].any()
+    assert run.trace[path].value[:, HEAD + 1].any()
+    weight = checkpoint_of(settings).model.get_submodule(PROJECTIONS[family]).weight
+    columns = slice(HEAD * HEAD_DIM, (HEAD + 1) * HEAD_DIM)
+    with torch.no_grad():
+        (weight[columns] if family == "gpt2" else weight[:, columns]).zero_()  # Conv1D has its inputs first
+    output = reported(settings)
+    last = attention_modules(run.trace)[1]
+    expected = (output.encoder_attentions if "encoder_attentions" in output else output.attentions)[1]
+    torch.testing.assert_close(run.trace[f"{last}.weights"].value, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_what_another_text_gives_at_every_context_of_a_layer_is_taken_over(settings_of):
+    settings = settings_of("gpt2", text="the cat")
+    other = cached_run(replace(settings, text="the sat"))
+    path = "decoder.layers.1.self_attention.context"
+    edits = write_interventions([Intervention(path, "other")])
+    run = cached_run(replace(settings, edits=edits, other_text="the sat"))
+    torch.testing.assert_close(run.trace[path].value, other.trace[path].value)
+    assert cached_run(replace(settings, edits=edits)).complaints == ("there is no other text",)
+
+
+def test_an_edit_that_it_does_not_have_is_left_out_with_a_sentence(settings_of):
+    run = cached_run(settings_of("bert", edits="no.stage-zero"))
+    assert "has no no.stage" in run.complaints[0]
+    assert run.settings.edits == ""
+    assert not run.interventions
+
+
+def test_an_edit_may_be_said_by_the_operation_of_the_checkpoint(settings_of):
+    run = cached_run(settings_of("llama", edits="model.layers.0.self_attn.matmul_2-h1-zero"))
+    assert run.settings.edits == "decoder.layers.0.self_attention.context-h1-zero"
+    assert not run.complaints
+
+
+def test_a_batch_hides_its_padding_and_each_line_is_looked_at_alone(settings_of):
+    settings = settings_of("llama", text="the cat\n\nthe", pretrained_batch=True)
+    assert settings.mask == ("causal", "padding")
+    run = cached_run(settings)
+    assert run.n_batch_items == 2
+    output = reported(settings)
+    path = "decoder.layers.1.self_attention.weights"
+    alone = run.at(1).alone()
+    torch.testing.assert_close(alone.trace[path].value, output.attentions[1][1:], atol=1e-5, rtol=0)
+    assert alone.tokens["source"].is_padding == (False, True, True, True, True)
+    assert alone.mask_of(path.removesuffix(".weights")).names == ("causal", "padding")
+    whole = replace(settings, pretrained_batch=False)
+    assert cached_run(replace(whole, mask=usual_mask(whole))).n_batch_items == 1
+
+
+def test_its_settings_have_its_shape_and_its_run_is_found_again(settings_of):
+    settings = settings_of("t5")
+    run = cached_run(settings)
+    shape = (run.settings.n_heads, run.settings.n_layers, run.settings.n_decoder_layers)
+    assert shape == (4, 2, 0)
+    assert cached_run(run.settings) is run
+
+
+def test_a_recording_of_it_holds_every_attention(settings_of):
+    run = cached_run(settings_of("bert", text="the cat"))
+    trace = as_trace(run)
+    assert [attention.weights is not None for attention in trace] == [True, True]
+    assert trace.texts.encoder == (run.tokens["source"].tokens,)
+
+
+def test_what_is_not_in_memory_is_said(settings_of):
+    settings = replace(settings_of("llama"), pretrained_model="elsewhere")
+    assert opened(settings) is None
+    with pytest.raises(ValueError, match="elsewhere is not open"):
+        cached_run(settings)
