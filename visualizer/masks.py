@@ -38,4 +38,4 @@ MASK_KINDS: Mapping[str, MaskKind] = {
 MASK_NAMES = tuple(MASK_KINDS)
 
 OWN = "own"
-"""What blocks cells in a checkpoint by itself, where that is none of these masks."""
+"""The name of a checkpoint's own mask, where that is none of these."""

@@ -17,7 +17,6 @@ from headlight.pretrained.passes import run, with_mask, write_on
 from headlight.pretrained.places import NotInstalledError
 from headlight.pretrained.proving import depends, padding_ignored, promised_by
 from headlight.pretrained.tokens import Words, tokenized
-from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS
 
 pytestmark = pytest.mark.pretrained
@@ -46,7 +45,7 @@ def minilm():
 
 
 def text_of(name):
-    return READY[name].changes.get("pretrained_text", NOTHING_WATCHED.pretrained_text)
+    return READY[name].text
 
 
 def weights_of(checkpoint, text):
@@ -94,7 +93,7 @@ def test_the_first_token_takes_more_and_more(smollm2):
     share = weights[:, :, 4:, 0].mean((1, 2)).tolist()
     assert share[0] == pytest.approx(0.07, abs=0.01)
     assert share[24] == pytest.approx(0.86, abs=0.01)
-    assert READY["sink"].changes["watched_attention"] == "model.layers.24.self_attn"
+    assert READY["sink"].place["layer"] == 24
 
 
 def test_a_repeated_phrase_is_continued_by_the_token_after_its_earlier_occurrence(smollm2):
@@ -112,9 +111,9 @@ def test_a_repeated_phrase_is_continued_by_the_token_after_its_earlier_occurrenc
     losses = F.cross_entropy(logits[:-1], ids[1:], reduction="none")
     thirds = [losses[:period], losses[period : 2 * period], losses[2 * period :]]
     assert [third.mean().item() for third in thirds] == pytest.approx([8.5, 2.1, 0.9], abs=0.1)
-    ready = READY["phrase"].changes
-    assert ready["watched_key"] == ready["watched_query"] - period + 1
-    cell = weights[17, ready["watched_head"], ready["watched_query"], ready["watched_key"]]
+    ready = READY["phrase"].place
+    assert ready["key"] == ready["query"] - period + 1
+    cell = weights[ready["layer"], ready["head"], ready["query"], ready["key"]]
     assert cell > 0.5
 
 

@@ -6,20 +6,20 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
-import model
 from headlight.attention import Attention
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
 from headlight.pretrained.passes import Pass, Where, attentions_of, run, with_mask
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from headlight.stages import Stage as SeenOperation
-from model import CombinedMask, Trace, TracedModule
+from model import CombinedMask, Trace, TracedModule, tracing
 from model.masks import causal, padding, sliding_window, with_leading_axes
 from model.texts import texts_of
 from model.tracing import Edit, Stage, TraceError
@@ -51,7 +51,7 @@ SAME = 1e-4
 _CLOSE = 1e-2
 """The same of a context, as a share of it, with what bfloat16 makes of it at most."""
 
-_FOLDER = next(iter(model.__path__))
+_FOLDER = Path(tracing.__file__).parent
 
 
 class Wanted(NamedTuple):
@@ -188,7 +188,7 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
 
 
 def _never(_run: Run) -> None:
-    raise NotImplementedError("a checkpoint's pass is repeated with run_checkpoint")
+    raise NotImplementedError  # a checkpoint's pass is repeated with `run_checkpoint`
 
 
 # Its attentions.
@@ -316,7 +316,7 @@ def _layers(kind: str, attentions: Mapping[str, Attention]) -> Iterator[int]:
 def _own_masks(
     attentions: Mapping[str, Attention], batches: Mapping[SequenceName, Sequence[TokenSequence]]
 ) -> dict[str, CombinedMask]:
-    """What blocks cells in the model by itself, named where it is one of the masks of the list, or two of them."""
+    """The masks of the model itself, named where it is one of the masks of the list, or two of them."""
     found: dict[str, CombinedMask] = {}
     known: dict[int, CombinedMask] = {}
     nothing = CombinedMask({})
@@ -433,7 +433,7 @@ def _pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit]) -
 
 
 class _Labels(Sequence[str]):
-    """What every token of the vocabulary stands for, read when it is asked for."""
+    """The text of every token of the vocabulary, read when it is asked for."""
 
     def __init__(self, checkpoint: Checkpoint, n_tokens: int) -> None:
         self._checkpoint, self._n_tokens = checkpoint, n_tokens

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from visualizer.settings.fields import PRETRAINED
+from visualizer.settings.fields import MAX_TOKENS, PRETRAINED
 from visualizer.settings.views import VIEWS
 
 SourceName = Literal["built", "pretrained", "recording"]
@@ -61,23 +62,39 @@ def renewed(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     Other models were once a view of their own, with a door and panels, and a checkpoint had texts and masks beside
     those of the model that is built here.
     """
-    found = dict(link)
+    found = link
     if list(link.get("view", ())) == ["watched"]:
         door, panel = (next(iter(link.get(f"watched_{name}", ())), "") for name in ("door", "panel"))
         source = "pretrained" if door == "pretrained" else "recording"
         former = {"watched_query": ["0"], "watched_mask": ["k <= q"]}  # the defaults of that view
         found = {**former, **link, "view": [_VIEW_OF.get(panel, "heads")], "source": [source]}
     if list(found.get("source", ())) == ["pretrained"] and "weights" not in found:
-        of_mask = list(found.get("watched_panel", ())) == ["mask"] or "pretrained_mask" in found
-        mask = {"mask": ["custom"], "custom": list(found.get("pretrained_mask", ["k <= q and q - k < 4"]))}
-        renamed = {new: found[old] for old, new in _RENAMED.items() if old in found}
-        found = {**found, **(mask if of_mask else {}), **renamed, "weights": [PRETRAINED]}
+        return _of_checkpoint(found)
     return found
 
 
+def _of_checkpoint(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """A link to a checkpoint, with the texts, masks and places in the fields of every other run."""
+    panel = next(iter(link.get("watched_panel", ())), "")
+    found: dict[str, Sequence[str]] = {
+        "query": [str(MAX_TOKENS - 1)],
+        "key": ["0"],
+        "head": ["0"],
+    }  # the last token was the usual one
+    found |= {new: link[old] for old, new in _RENAMED.items() if old in link}
+    if number := re.search(r"\d+", next(iter(link.get("watched_attention", ())), "")):
+        found["layer"] = [number[0]]
+    if panel == "mask" or "pretrained_mask" in link:
+        found |= {"mask": ["custom"], "custom": link.get("pretrained_mask", ["k <= q and q - k < 4"])}
+    return {**link, **found, **_TOOLS.get(panel, {}), "weights": [PRETRAINED]}
+
+
 _RENAMED = {
-    "pretrained_text": "text",
-    "pretrained_second": "target",
-    "pretrained_edits": "edits",
-    "pretrained_other_text": "other_text",
+    **{"pretrained_text": "text", "pretrained_second": "target", "pretrained_edits": "edits"},
+    **{"pretrained_other_text": "other_text", "watched_item": "batch"},
+    **{"watched_head": "head", "watched_query": "query", "watched_key": "key"},
+}
+_TOOLS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "search": {"chart": ["measures"]},
+    "prove": {"panel": ["prove"]},
 }

@@ -6,18 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from model import analysis
-from model.texts import texts_of
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
 from visualizer.settings.sources import Panel
 
-_title = texts_of(f"{analysis.__name__}.metrics")
-
 Opened = Literal["none", "example", "given", "path", "uploaded"]
-
-MEASURES = ("induction", "previous_token", "first_token", "own_position", "same_token", "entropy", "mean_distance")
-"""The measures of heads that need no task."""
 
 MOST_HEADS = 256
 MOST_TOKENS = 2_048
@@ -36,7 +29,6 @@ class WatchedChoice:
     watched_path: str = setting("")
     watched_panel: Panel = setting("heads")
     watched_attention: str = setting("")
-    watched_measure: str = setting("induction", choices={name: _title(name) for name in MEASURES})
     watched_item: int = setting(0, most=1_023)
     watched_head: int = setting(0, most=MOST_HEADS - 1)
     watched_query: int = setting(MOST_TOKENS - 1, most=MOST_TOKENS - 1)  # the last token, which has seen the others

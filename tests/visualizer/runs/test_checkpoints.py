@@ -52,7 +52,7 @@ def settings_of(tmp_path, monkeypatch):
 
 
 def reported(settings, **more):
-    """What transformers itself computes, with its weights."""
+    """Return the output that transformers itself computes, with its weights."""
     checkpoint = checkpoint_of(settings)
     given = tokenized(checkpoint, Words(settings.text, settings.target, batch=settings.pretrained_batch), 64)
     checkpoint.model.set_attn_implementation("eager")

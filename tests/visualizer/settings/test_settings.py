@@ -202,7 +202,7 @@ def test_nothing_given_is_the_default_without_a_notice():
         ("stage", "Logits", "logits", "stage=Logits is not the name of a stage: logits is used."),
         ("stage", "../x", "encoder.self_attention.weights", None),
         ("query", "-3", 0, "query=-3 is not between 0 and 1,023: 0 is used."),
-        ("layer", "1e309", 11, "layer=1e309 is not between 0 and 11: 11 is used."),
+        ("layer", "1e309", 255, "layer=1e309 is not between 0 and 255: 255 is used."),
         ("text", "a\ud800", "a\ufffd", None),
     ],
 )
@@ -407,7 +407,7 @@ def test_what_a_component_says_is_read_as_a_link_is():
         "least_weight": 0.05,
     }
     assert chosen_in({"shown": ""}, ("shown",)) == {"shown": ()}
-    for bad in (None, [], "lines", {"shown": "99,x"}, {"drawn": None}):
+    for bad in (None, [], "lines", {"shown": "999,x"}, {"drawn": None}):
         assert chosen_in(bad, ("shown",)) in ({}, {"shown": ()})
 
 
@@ -417,9 +417,13 @@ def test_what_a_component_says_is_read_as_a_link_is():
         (
             "2,0,2",
             (0, 2),
-            "shown=2,0,2 is not a list of different numbers from 0 to 15, the smallest first: 0,2 is used.",
+            "shown=2,0,2 is not a list of different numbers from 0 to 255, the smallest first: 0,2 is used.",
         ),
-        ("99", (), "shown=99 is not a list of different numbers from 0 to 15, the smallest first: all are used."),
+        (
+            "256",
+            (),
+            "shown=256 is not a list of different numbers from 0 to 255, the smallest first: all are used.",
+        ),
         ("x", (), "shown=x is not a list of whole numbers: all are used."),
     ],
 )

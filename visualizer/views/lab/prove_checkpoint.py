@@ -81,7 +81,7 @@ def render(case: Case) -> None:
 
 
 def _promised_of(run: Run) -> Tensor:
-    """What the masks of all layers together let through to the rows of the output, (T, T) bool."""
+    """Return the tokens that the masks of all layers let through to each row of the output, (T, T) bool."""
     kind = masked_attention(run.settings.architecture)
     masks = [mask.allowed for path, mask in run.masks.items() if without_layer(path) == kind]
     return reach(masks, len(run.tokens["target" if "target" in run.tokens else "source"]))[-1]

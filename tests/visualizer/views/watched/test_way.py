@@ -117,8 +117,8 @@ def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_pa
     assert link_of(app)["watched_query"] == "3"
     tell(app, way["key"], "open", path=head["path"], query=1, head=1)
     link = link_of(app)
-    assert (link["watched_attention"], link["watched_head"], link["watched_query"]) == (head["path"], "1", "1")
-    assert "watched_panel" not in link
+    assert (chosen(app, "view"), link["head"], link["query"]) == ("heads", "1", "1")
+    assert any(header["key"].startswith("attention_heads") for _, header in headers(app))
     app = opened("gpt2", tmp_path / "again")
     tell(app, way["key"], "open", path=other["path"], query=0)
     assert (chosen(app, "view"), link_of(app)["watched_stage"]) == ("step", other["path"])
