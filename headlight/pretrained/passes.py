@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, Literal
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.attention import Attention, Keep
-from headlight.findings import is_cross, is_of_decoder
+from headlight.findings import is_cross
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokens import Piece, Tokenized, pieces_of_ids
 from headlight.recording import Texts
@@ -107,25 +107,6 @@ def with_mask(checkpoint: Checkpoint, given: Tokenized, allowed: Tensor, where: 
     is_new = where == "cross" and _OF_ENCODER not in given.inputs
     of_encoder = {_OF_ENCODER: given.inputs["attention_mask"]} if is_new else {}
     return replace(given, inputs={**given.inputs, **of_encoder, _ARGUMENTS[where]: added})
-
-
-def holds(attentions: Iterable[Attention], allowed: Tensor) -> bool:
-    """True if no attention gives weight to a cell that a mask blocks, where a query has any key left."""
-    blocked = ~allowed & allowed.any(-1, keepdim=True)
-    return all(
-        not bool((attention.weights[0] * blocked).any())
-        for attention in attentions
-        if attention.weights is not None
-    )
-
-
-def attentions_of(trace: Iterable[Attention], where: Where) -> tuple[Attention, ...]:
-    """The attentions of one kind."""
-    if where == "self":
-        return tuple(trace)
-    crossing = where == "cross"
-    of_decoder = where != "encoder"
-    return tuple(each for each in trace if is_cross(each) is crossing and is_of_decoder(each.module) is of_decoder)
 
 
 def memory_of_run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> int:

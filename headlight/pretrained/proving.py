@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from headlight.findings import is_cross, is_of_decoder
 from headlight.influence import differentiated, first_stage, influence, sampled, stage_in_words
 from headlight.passes import Pass, Subject
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import plain
 from headlight.pretrained.tokens import Tokenized
 from headlight.proving import assert_padding_ignored
-from headlight.trace import Trace
-from model.analysis.reach import reach
 
 MOST_ROWS = 128
 """Above so many tokens the rows that are measured are a sample."""
@@ -81,25 +78,6 @@ class Dependence:
 def later(n_tokens: int) -> Tensor:
     """(T, T) bool, where the token comes after the row."""
     return torch.ones(n_tokens, n_tokens, dtype=torch.bool).triu(1)
-
-
-def promised_by(trace: Trace, given: Tokenized, allowed: Tensor | None = None) -> Tensor:
-    """Return what the masks of all layers together let through to the rows of the output, (T, T) bool.
-
-    Args:
-        trace: a pass; of an encoder-decoder its decoder counts.
-        given: what it was given.
-        allowed: (1 or H, T, T) bool, the mask that every attention was told to keep to; None takes each one's own.
-    """
-    n_tokens = len(given.target or given.pieces)
-    own = [
-        each.allowed
-        for each in trace
-        if not is_cross(each) and each.shape[2] == n_tokens and (not given.target or is_of_decoder(each.module))
-    ]
-    masks: Sequence[Tensor | None] = own if allowed is None else [allowed[None]] * len(own)
-    reached = reach(masks, n_tokens)
-    return reached[-1] if len(reached) else torch.eye(n_tokens, dtype=torch.bool)
 
 
 def depends(

@@ -13,8 +13,8 @@ from visualizer.components.page_keys.element import Act, acts_in, page_keys
 from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.settings.fields import MAX_TEXT, MAX_TYPED, PRETRAINED
-from visualizer.settings.settings import MOST_HEADS, MOST_LAYERS, Selection
+from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
+from visualizer.settings.settings import MOST_HEADS, MOST_LAYERS
 from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.settings.views import VIEWS
 from visualizer.state import drafts, state, widgets
@@ -66,10 +66,8 @@ def keys(n_tokens: int) -> None:
                 continue
             if one == "reveal":
                 reveal_or_cover()
-            elif _moves_in_a_run(state.chosen().selection):
-                state.select(**changes_by(one, state.chosen(), n_tokens))
             else:
-                _act_on_other(one, state.chosen(), n_tokens)
+                state.select(**changes_by(one, state.chosen(), n_tokens))
 
     longest = {"": MAX_TEXT, **MAX_TYPED}
     picture = page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4), cookie=cookie())
@@ -88,28 +86,11 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
     if name == "view":
         views = list(VIEWS_OF[selection.source])
         return {"view": views[(views.index(selection.view) + step) % len(views)]}
-    is_built = settings.weights != PRETRAINED  # who looks up the place takes the nearest
+    is_built = selection.source == "built"  # who looks up a place takes the nearest
     n_layers, n_heads = (settings.depth, settings.n_heads) if is_built else (MOST_LAYERS, MOST_HEADS)
     bounds = {"layer": n_layers, "head": n_heads, "token": n_tokens}
     field = "query" if name == "token" else name
     return {field: _stepped(getattr(selection, field), step, bounds[name])} if bounds[name] else {}
-
-
-def _moves_in_a_run(selection: Selection) -> bool:
-    return selection.source == "built" or has_run(selection.source, selection.view)
-
-
-def _act_on_other(act: Act, choices: Choices, n_tokens: int) -> None:
-    """Do what a key stands for with a model that was not built here, whose places stand in fields of their own."""
-    name, _, direction = act.partition("_")
-    bounds = {"token": ("watched_query", n_tokens), "head": ("watched_head", MOST_HEADS)}
-    if name in bounds:
-        field, n = bounds[name]
-        if n:
-            here = _stepped(getattr(choices.watched, field), 1 if direction == "next" else -1, n)
-            state.watch(**{field: here})
-    elif name != "layer":
-        state.select(**changes_by(act, choices, n_tokens))
 
 
 def _stepped(place: int, step: int, n: int) -> int:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from urllib.parse import urlencode
 
 from model.texts import texts_of
-from visualizer.settings.fields import fields_of, setting
+from visualizer.settings.fields import RECORDED, fields_of, setting
 from visualizer.settings.fitting import as_asked
 from visualizer.settings.link import read_part, read_query, read_unchanged, write_query
 from visualizer.settings.settings import FIELDS, MOST_LAYERS, Selection, Settings
@@ -123,6 +123,8 @@ def recording_address(settings: Settings, batch: int) -> str | None:
 
 
 def _address(path: str, settings: Settings, shown: Selection, part: Mapping[str, str]) -> str | None:
+    if settings.weights == RECORDED:
+        return None
     settings = as_asked(settings)
     link = write_query(settings, shown)
     if read_query({name: [value] for name, value in link.items()})[:2] != (settings, shown):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -15,20 +13,19 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
-from headlight.pretrained.passes import Pass, Where, attentions_of, run, with_mask
+from headlight.pretrained.passes import Pass, Where, run, with_mask
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from headlight.stages import Stage as SeenOperation
-from model import CombinedMask, Trace, TracedModule, tracing
-from model.masks import causal, padding, sliding_window, with_leading_axes
+from model import CombinedMask, Trace, TracedModule
 from model.texts import texts_of
-from model.tracing import Edit, Stage, TraceError
+from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
-from visualizer.masks import OWN
 from visualizer.runs.interventions import edits_of
 from visualizer.runs.masks_in_force import Masks, promised_masks
-from visualizer.runs.paths import in_layer, layer_of, without_layer
-from visualizer.runs.run import Run
+from visualizer.runs.paths import in_layer, without_layer
+from visualizer.runs.run import Run, in_items
+from visualizer.runs.seen import ALL, SeenStage, cut, head_names, named, own_masks, stages_of
 from visualizer.runs.tokens import TokenSequence
 from visualizer.safe_text import visible
 from visualizer.settings.attentions import MaskedAttention, seen_by
@@ -45,13 +42,8 @@ MOST_TOKENS = 512
 MOST_BYTES = 1_500_000_000
 """The most memory that the numbers of one pass may take."""
 
-SAME = 1e-4
-"""The largest difference at which weights that are computed again count as those that were seen."""
-
 _CLOSE = 1e-2
 """The same of a context, as a share of it, with what bfloat16 makes of it at most."""
-
-_FOLDER = Path(tracing.__file__).parent
 
 
 class Wanted(NamedTuple):
@@ -172,18 +164,20 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     attentions = _named(checkpoint, seen.trace)
     masks = {**_own_masks(attentions, batches), **_by_layer(changed, attentions)}
     operations = _operations(checkpoint, given) if contexts else {}
-    edited = {path: contexts[op] for path in attentions if (op := operations.get(f"{path}.context")) in contexts}
+    for path, attention in attentions.items():
+        if (operation := operations.get(f"{path}.context")) in contexts:
+            attentions[path] = replace(attention, context=contexts[operation])
     labels = _Labels(checkpoint, checkpoint.config.vocab_size)
     return Run(
-        *(settings, cast(TracedModule, checkpoint.model), _trace(attentions, masks, seen, edited)),
+        *(settings, cast(TracedModule, checkpoint.model), _trace(attentions, masks, seen)),
         *(masks, masks, batches),
         vocabulary=labels,
-        head_names=(),
+        head_names=head_names(next(iter(attentions.values()))),
         forward=_never,
         complaints=complaints,
         n_bytes=n_bytes,
         attentions=attentions,
-        trace_of_item=lambda item: _trace(attentions, masks, seen, edited, slice(item, item + 1)),
+        trace_of_item=lambda item: _trace(attentions, in_items(masks, item), seen, slice(item, item + 1)),
     )
 
 
@@ -207,20 +201,11 @@ def _named(checkpoint: Checkpoint, seen: Sequence[Attention]) -> dict[str, Atten
     Raises:
         ValueError: those of one kind have different sizes.
     """
-    found = {}
-    for kind in masked_attentions(checkpoint.part):
-        where: Where = _WHERE[kind.path] if checkpoint.part == "encoder-decoder" else "self"
-        alike = attentions_of(seen, where)
-        if len({each.shape for each in alike}) != 1:
-            raise ValueError(say("sizes_differ", name=checkpoint.name))
-        found.update({in_layer(kind.path, layer): attention for layer, attention in enumerate(alike)})
+    found = named(seen, checkpoint.part)
+    sizes = {(without_layer(path), attention.shape) for path, attention in found.items()}
+    if len(sizes) > len(masked_attentions(checkpoint.part)):
+        raise ValueError(say("sizes_differ", name=checkpoint.name))
     return found
-
-
-def place_of(checkpoint: Checkpoint, seen: Sequence[Attention], path: str) -> tuple[str, int]:
-    """The kind and the layer of an attention that the checkpoint calls by a path."""
-    named = next(name for name, each in _named(checkpoint, seen).items() if each.path == path)
-    return without_layer(named), layer_of(named)
 
 
 def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
@@ -316,44 +301,11 @@ def _layers(kind: str, attentions: Mapping[str, Attention]) -> Iterator[int]:
 def _own_masks(
     attentions: Mapping[str, Attention], batches: Mapping[SequenceName, Sequence[TokenSequence]]
 ) -> dict[str, CombinedMask]:
-    """The masks of the model itself, named where it is one of the masks of the list, or two of them."""
-    found: dict[str, CombinedMask] = {}
-    known: dict[int, CombinedMask] = {}
-    nothing = CombinedMask({})
-    for path, attention in attentions.items():
-        allowed = attention.allowed
-        if allowed is None:
-            found[path] = nothing
-            continue
-        if id(allowed) not in known:
-            n_tokens = attention.shape[-1] - attention.sinks
-            keys = batches[
-                "target"
-                if "target" in batches and path.startswith("decoder.") and "cross" not in path
-                else "source"
-            ]
-            pads = torch.tensor([sequence.is_padding for sequence in keys])
-            known[id(allowed)] = _named_mask(with_leading_axes(allowed.cpu())[..., :n_tokens], pads, attention)
-        found[path] = known[id(allowed)]
-    return found
+    def pads(path: str) -> Tensor:
+        of_target = "target" in batches and path.startswith("decoder.") and "cross" not in path
+        return torch.tensor([sequence.is_padding for sequence in batches["target" if of_target else "source"]])
 
-
-def _named_mask(allowed: Tensor, pads: Tensor, attention: Attention) -> CombinedMask:
-    n_queries, n_keys = attention.shape[-2], allowed.shape[-1]
-    if bool(allowed.all()):
-        return CombinedMask({})
-    whole = allowed.expand(*allowed.shape[:2], n_queries, n_keys)
-    width = max(1, int(whole[0, 0, -1].sum()))
-    parts: dict[str, Tensor] = {
-        "causal": causal(n_queries, n_keys),
-        "padding": padding(pads),
-        "sliding_window": sliding_window(n_queries, n_keys, width),
-    }
-    for names in (("causal",), ("padding",), ("causal", "padding"), ("causal", "sliding_window")):
-        mask = CombinedMask({name: parts[name] for name in names})
-        if mask.allowed is not None and bool((mask.allowed == whole).all()):
-            return mask
-    return CombinedMask({OWN: whole})
+    return own_masks(attentions, pads)
 
 
 # Its edits.
@@ -447,38 +399,11 @@ class _Labels(Sequence[str]):
         return visible(pieces_of_ids(self._checkpoint.tokenizer, [token])[0].text)
 
 
-class SeenStage(Stage):
-    """A stage whose tensor is made when it is first asked for: those of thirty layers are rarely all looked at."""
-
-    make: Callable[[], Tensor]
-
-    def __init__(self, path: str, make: Callable[[], Tensor], dims: tuple[tuple[str, int], ...], file: str) -> None:
-        given = {"path": path, "make": make, "dims": dims, "location": (f"{_FOLDER}/{file}", 0), "edited": False}
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
-
-    @cached_property
-    def value(self) -> Tensor:
-        """The tensor, in single precision."""
-        return self.make()
-
-
 def _trace(
-    attentions: Mapping[str, Attention],
-    masks: Mapping[str, CombinedMask],
-    seen: Pass,
-    edited: Mapping[str, Tensor],
-    items: slice = slice(None),
+    attentions: Mapping[str, Attention], masks: Mapping[str, CombinedMask], seen: Pass, items: slice = ALL
 ) -> Trace:
     """The stages of every attention, and what the model ends with, in some sequences of the batch."""
-    first, attention = next(iter(attentions.items()))
-    has_scores = _gives_the_weights(attention, masks[first].allowed)
-    stages = [
-        stage
-        for path, attention in attentions.items()
-        for stage in _stages_of_attention(path, attention, masks[path], items, edited.get(path, attention.context))
-        if has_scores or "scores" not in stage.name
-    ]
+    stages = stages_of({path: cut(attention, items) for path, attention in attentions.items()}, masks)
     if seen.has_logits:
         logits = seen.output[items]
         dims = tuple(zip(("B", "T", "V"), logits.shape, strict=True))
@@ -487,78 +412,3 @@ def _trace(
             SeenStage("probabilities", lambda: logits.float().softmax(-1), dims, "transformer.py"),
         ]
     return Trace({stage.path: stage for stage in stages})
-
-
-def _stages_of_attention(
-    path: str, attention: Attention, mask: CombinedMask, items: slice, context: Tensor | None
-) -> Iterator[Stage]:
-    n_items, n_heads, n_queries, n_all = attention.shape
-    n_keys = n_all - attention.sinks
-    sizes = {"B": len(range(n_items)[items]), "H": n_heads, "Tq": n_queries, "Tk": n_keys}
-
-    def stage(name: str, make: Callable[[], Tensor], symbols: str, width: int = 0) -> Stage:
-        dims = tuple((symbol, sizes.get(symbol, width)) for symbol in symbols.split())
-        return SeenStage(f"{path}.{name}", make, dims, "attention.py")
-
-    vectors = (("q", attention.query, "Tq"), ("k", attention.key, "Tk"), ("v", attention.value, "Tk"))
-    per_head = [(name, _per_head(tensor, attention), symbol) for name, tensor, symbol in vectors]
-    for name, tensor, symbol in per_head:
-        if tensor is not None:
-            yield stage(name, partial(_repeated, tensor[items], n_heads), f"B H {symbol} Dh", tensor.shape[-1])
-    if all(tensor is not None for _, tensor, _ in per_head[:2]):
-        yield stage("scaled_scores", partial(_scores, attention, items), "B H Tq Tk")
-        yield stage("masked_scores", partial(_scores, attention, items, mask.allowed), "B H Tq Tk")
-    if (allowed := mask.allowed) is not None:
-        shape = (sizes["B"], n_heads, n_queries, n_keys)
-        yield stage("mask", lambda: _of_items(allowed, items).expand(shape), "B H Tq Tk")
-    if (weights := attention.weights) is not None:
-        yield stage("weights", lambda: weights[items, ..., :n_keys].float(), "B H Tq Tk")
-    if context is not None and context.dim() == 4:
-        yield stage("context", context[items].float, "B H Tq Dh", context.shape[-1])
-
-
-def _scores(attention: Attention, items: slice, allowed: Tensor | None = None, rows: slice = slice(None)) -> Tensor:
-    """(B, H, Tq, Tk), with the bias, and minus infinity where a mask blocks."""
-    query, key = _per_head(attention.query, attention), _per_head(attention.key, attention)
-    if query is None or key is None:
-        raise ValueError(f"no queries and keys of {attention.path} were kept")
-    scores = _repeated(query[items, :, rows], attention.n_heads) @ _repeated(key[items], attention.n_heads).mT
-    scores = scores * attention.scale
-    if attention.bias is not None:
-        whole = attention.bias.expand(*attention.bias.shape[:-2], *attention.shape[2:])
-        scores = scores + _of_items(whole, items)[..., rows, :].float()
-    if allowed is not None:
-        whole = allowed.expand(*allowed.shape[:-2], *attention.shape[2:])
-        scores = scores.masked_fill(~_of_items(whole, items)[..., rows, :], -math.inf)
-    return scores
-
-
-def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
-    """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or add a sink."""
-    vectors = _per_head(attention.query, attention), _per_head(attention.key, attention)
-    if attention.sinks or attention.weights is None or any(each is None for each in vectors):
-        return False
-    rows = slice(-_ROWS_CHECKED, None)
-    again = _scores(attention, slice(0, 1), allowed, rows).softmax(-1).nan_to_num(0.0)
-    return bool((again - attention.weights[:1, :, rows].float()).abs().max() <= SAME)
-
-
-_ROWS_CHECKED = 16
-
-
-def _per_head(tensor: Tensor | None, attention: Attention) -> Tensor | None:
-    """(B, heads, T, D), out of four axes, or three that join sequences and heads; None where they are others."""
-    if tensor is not None and tensor.dim() == 3 and len(tensor) % attention.shape[0] == 0:
-        tensor = tensor.view(attention.shape[0], -1, *tensor.shape[1:])
-    is_shared = tensor is not None and tensor.dim() == 4 and attention.n_heads % tensor.shape[1] == 0
-    return tensor if is_shared else None
-
-
-def _repeated(tensor: Tensor, n_heads: int) -> Tensor:
-    """The same for each query head, where several share it."""
-    return tensor.float().repeat_interleave(n_heads // tensor.shape[1], 1)
-
-
-def _of_items(tensor: Tensor, items: slice) -> Tensor:
-    whole = with_leading_axes(tensor)
-    return whole[items] if len(whole) > 1 else whole

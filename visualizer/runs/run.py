@@ -64,6 +64,8 @@ class Run(KeepsResults):
         edits: by path, what was put in the place of what the model computed.
         attentions: those of a checkpoint as they were seen, by path; none of a model that was built here.
         trace_of_item: the stages of one sequence of a batch; None where they are cut out of these.
+        axes_seen: queries and keys of a recording's attentions; None where they follow from the tokens.
+        repeat: the same under the masks of other settings, where no link says what it is of; else None.
     """
 
     settings: Settings
@@ -84,6 +86,8 @@ class Run(KeepsResults):
     edits: Mapping[str, Edit] = field(default_factory=dict)
     attentions: Mapping[str, Attention] = field(default_factory=dict)
     trace_of_item: Callable[[int], Trace] | None = None
+    axes_seen: tuple[Axis, Axis] | None = None
+    repeat: Callable[[Settings], Run] | None = None
 
     @cached_property
     def interventions(self) -> tuple[Intervention, ...]:
@@ -122,7 +126,7 @@ class Run(KeepsResults):
         one = slice(self.item, self.item + 1)
         if self.trace_of_item is not None:
             trace, sequences = self.trace_of_item(self.item), {name: (each,) for name, each in self.tokens.items()}
-            masks = _of_item(self.masks, one)
+            masks = in_items(self.masks, self.item)
             return replace(self, trace=trace, masks=masks, promised=masks, batches=sequences, trace_of_item=None)
         values = {id(stage.value): stage.value[one] for stage in self.trace.values() if stage.dims[0][0] == "B"}
         stages = {
@@ -134,8 +138,8 @@ class Run(KeepsResults):
         return replace(
             self,
             trace=Trace(stages),
-            masks=_of_item(self.masks, one),
-            promised=_of_item(self.promised, one),
+            masks=in_items(self.masks, self.item),
+            promised=in_items(self.promised, self.item),
             batches={name: (sequence,) for name, sequence in self.tokens.items()},
             published={
                 path: numbers[one] if self.trace[path].dims[0][0] == "B" else numbers
@@ -272,6 +276,8 @@ class Run(KeepsResults):
         return (self.source_vocabulary if path.startswith("encoder.") else ()) or self.vocabulary
 
     def _axis(self, path: str, symbol: str, size: int) -> Axis:
+        if self.axes_seen is not None and symbol in ("Tq", "Tk"):
+            return self.axes_seen[symbol == "Tk"]
         sequence = self._sequence(path, symbol)
         if sequence is not None and size <= len(self.tokens[sequence].labels):
             return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
@@ -293,8 +299,9 @@ class Run(KeepsResults):
         inputs = [f"{module}.query_input", f"{module}.key_input"]
         if all(path in self.trace for path in inputs):
             return self.trace[inputs[0]].value is not self.trace[inputs[1]].value
-        is_named = module in self.attentions
-        return module.endswith("cross_attention") if is_named else "target" in self.batches
+        if module in self.attentions:
+            return module.endswith("cross_attention")
+        return "target" in self.batches
 
 
 _OF_THE_TEXT = frozenset({"B", "T", "Tq", "Tk", "Tn", "S", "V"})
@@ -307,8 +314,9 @@ def side_by_side(parts: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(f"{parts[i // width]} {i % width}".strip() for i in range(size))
 
 
-def _of_item(masks: Mapping[str, CombinedMask], one: slice) -> dict[str, CombinedMask]:
+def in_items(masks: Mapping[str, CombinedMask], item: int) -> dict[str, CombinedMask]:
     """The masks of one sequence of a batch; attentions that share them still do."""
+    one = slice(item, item + 1)
     found = {
         id(mask): CombinedMask({name: _part(part, one) for name, part in mask.parts.items()})
         for mask in masks.values()

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge, remarks_on
-from headlight.inputs import NO_PADDING, Padding
 from headlight.masks.lint import Finding
 from headlight.stages import value_of
 from headlight.trace import Trace
@@ -30,8 +29,6 @@ class WatchedRun(KeepsResults):
         title: what it is called.
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
-        padding: which tokens of a batch are padding, as far as that is known.
-        item_is_chosen: whether the sequence of a batch is chosen elsewhere.
         texts_of_ids: the text of each of some token ids; None where no vocabulary is known.
     """
 
@@ -39,8 +36,6 @@ class WatchedRun(KeepsResults):
     title: str
     causal: bool | None = None
     model_name: str = ""
-    padding: Padding = NO_PADDING
-    item_is_chosen: bool = False
     texts_of_ids: Callable[[Sequence[int]], Sequence[str]] | None = None
 
     @cached_property
@@ -87,8 +82,7 @@ class WatchedRun(KeepsResults):
     def judged(self) -> tuple[Judged, ...]:
         """Every attention with its mask in words and what was found."""
         inputs = self.trace.inputs
-        padding = inputs.padding if self.padding is NO_PADDING else self.padding
-        return judge(self.trace, padding, self.causal, self.model_name or inputs.model)
+        return judge(self.trace, inputs.padding, self.causal, self.model_name or inputs.model)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from model.texts import texts_of
 from visualizer.components.dials import Dial, Pressed
-from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, RECORDED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order, masked_attention
 from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of
@@ -38,7 +38,7 @@ def dials_of(
         n_keys: Tk, with the padding.
         asked_width: the width that the model returns to as soon as its heads can share it; 0 for the one it has.
     """
-    if settings.weights in WORKED_EXAMPLES:
+    if settings.weights in (*WORKED_EXAMPLES, RECORDED):
         return ()
     is_masked = kind == masked_attention(settings.architecture)
     found: list[Dial | Pressed] = []

@@ -32,6 +32,10 @@ TRAINED = "trained"
 """The weights of a model that was trained on a task."""
 
 
+RECORDED = "recorded"
+"""Weights that nobody has here: of the model that a recording is of."""
+
+
 PRETRAINED = "pretrained"
 """The weights, and with them the architecture, of a checkpoint."""
 

@@ -66,6 +66,9 @@ Drawn = Literal["grids", "lines"]
 Curve = Literal["auto", "linear", "root"]
 
 
+MOST_DRAWN = 2_048
+"""The most tokens of a recording."""
+
 MOST_LAYERS, MOST_HEADS = 256, 256
 """The most layers, and heads of one, that can be looked at: checkpoints have more than what is built here."""
 
@@ -172,8 +175,8 @@ class Selection:
     layer: int = setting(0, most=MOST_LAYERS - 1)
     head: int = setting(2, most=MOST_HEADS - 1)
     stage: str = setting("encoder.self_attention.weights", kind="stage")
-    query: int = setting(8, most=MAX_TOKENS - 1)
-    key: int = setting(1, most=MAX_TOKENS - 1)
+    query: int = setting(8, most=MOST_DRAWN - 1)
+    key: int = setting(1, most=MOST_DRAWN - 1)
     batch: int = setting(0, most=MAX_SEQUENCES - 1)
     mask_a: tuple[str, ...] = setting((), choices=_MASK_LABELS)
     mask_b: tuple[str, ...] = setting(("causal",), choices=_MASK_LABELS)

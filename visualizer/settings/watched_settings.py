@@ -8,7 +8,6 @@ from typing import Literal
 
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
-from visualizer.settings.sources import Panel
 
 Opened = Literal["none", "example", "given", "path", "uploaded"]
 
@@ -27,15 +26,9 @@ class WatchedChoice:
 
     watched_source: Opened = setting("none")
     watched_path: str = setting("")
-    watched_panel: Panel = setting("heads")
     watched_attention: str = setting("")
-    watched_item: int = setting(0, most=1_023)
-    watched_head: int = setting(0, most=MOST_HEADS - 1)
-    watched_query: int = setting(MOST_TOKENS - 1, most=MOST_TOKENS - 1)  # the last token, which has seen the others
-    watched_key: int = setting(0, most=MOST_TOKENS - 1)
     watched_first_query: int = setting(0, most=MOST_TOKENS - 1)
     watched_first_key: int = setting(0, most=MOST_TOKENS - 1)
-    watched_mask: str = setting("k <= q and q - k < 4")
     watched_stage: str = setting("")
     watched_row: int = setting(0, most=MOST_PLACES)
     watched_column: int = setting(0, most=MOST_PLACES)

@@ -24,7 +24,7 @@ from visualizer.settings.fields import MAX_TOKENS, PRETRAINED
 from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
-from visualizer.settings.sources import Panel, SourceName, renewed, view_in, view_of
+from visualizer.settings.sources import SourceName, renewed, view_in
 from visualizer.settings.trained_models import TRAINED_MODELS
 from visualizer.settings.training_settings import (
     OPENING,
@@ -211,12 +211,6 @@ def _other_settings(settings: Settings) -> Settings:
     texts = {FIRST.settings.text, Settings().text, *(trained.example for trained in TRAINED_MODELS.values())}
     text = EXAMPLE_TEXT if settings.text in texts else settings.text
     return fitted(replace(Settings(), weights=PRETRAINED, text=text, target="", mask=()))
-
-
-def show_panel(panel: Panel, **changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice
-    """Show a panel of a pretrained model or a recording in its view, as a callback does."""
-    watch(watched_panel=panel, **changes)
-    select(view=view_of(panel))
 
 
 def fit_to_checkpoint(architecture: Architecture) -> Choices:

@@ -62,8 +62,12 @@ def render(run: Run, selection: Selection) -> None:
         _nothing_to_compare(run.example)
         return
     _about_masks(run, selection)
-    settings = compared_settings(run.settings, selection)
-    a, b = (cached_run(each).at(run.item).alone() for each in settings)
+    if run.repeat is not None:
+        st.caption(say("of_recording"), width="content")
+        a, b = run, run.repeat(replace(run.settings, mask=selection.mask_b))
+    else:
+        settings = compared_settings(run.settings, selection)
+        a, b = (cached_run(each).at(run.item).alone() for each in settings)
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
     same, batch = picture.a.modules, picture.a.batch
@@ -104,6 +108,8 @@ def _nothing_to_compare(example: WorkedExample) -> None:
 
 
 def _about_masks(run: Run, selection: Selection) -> None:
+    if run.repeat is not None:
+        return
     if run.example is not None:
         st.caption(say("of_example"), width="content")
         return
@@ -171,7 +177,7 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             blocked_b=None if address else b.blocked,
             blocked_by_a=a.blocked_by,
             blocked_by_b=b.blocked_by,
-            title_a=title_of_side("a", a.blocked_by),
+            title_a=say("as_recorded") if run.repeat else title_of_side("a", a.blocked_by),
             title_b=_title_of_b(b.run, b.blocked_by, intent_of_b(run.settings, selection)),
             rows=rows,
             columns=columns,
@@ -193,6 +199,8 @@ def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tu
     """The masks of A and B, and what can be turned for both at once; what a mask should be has its own."""
     if run.example is not None:
         return ()
+    if run.repeat is not None:
+        return (pressed_masks("mask_b", selection.mask_b),)
     is_meant = intent_of_b(run.settings, selection) is not None
     of_b = () if is_meant else selection.mask_b
     sides = {name: getattr(selection, name) for name in MASKS_OF_BOTH[: 1 if is_meant else 2]}

@@ -5,9 +5,10 @@ import threading
 import pytest
 import torch
 
-from headlight.pretrained.passes import attentions_of, holds, memory_of_run, run, with_mask, write_on
+from headlight.pretrained.passes import memory_of_run, run, with_mask, write_on
 from headlight.pretrained.tokens import Words, byte_of_character, readable_bytes, tokenized
 from model.decoding import Sampling
+from tests.headlight.pretrained.kept_masks import attentions_of, holds
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES
 
 TEXT, SECOND = "the cat, the", "un the"

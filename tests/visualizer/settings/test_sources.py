@@ -5,20 +5,17 @@ from __future__ import annotations
 import pytest
 
 from visualizer.settings.settings import FIELDS
-from visualizer.settings.sources import VIEWS_OF, has_run, panel_in, renewed, view_in
+from visualizer.settings.sources import VIEWS_OF, has_run, renewed, view_in
 from visualizer.settings.views import VIEWS
-from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import state
 
 
-def test_every_view_of_a_source_is_one_and_every_panel_has_its_name():
+def test_every_view_of_a_source_is_one():
     assert VIEWS_OF.keys() == FIELDS["source"].choices.keys()
     for source, views in VIEWS_OF.items():
-        assert views.keys() <= VIEWS.keys()
+        assert set(views) <= VIEWS.keys()
         assert "heads" in views
-        for view, panels in views.items():
-            assert set(panels) <= WATCHED["watched_panel"].choices.keys()
-            assert bool(panels) != has_run(source, view) or view == "train"
+        assert {view for view in VIEWS if has_run(source, view)} <= set(views)
 
 
 def test_a_view_that_a_source_does_not_have_becomes_its_heads_with_a_sentence():
@@ -28,33 +25,26 @@ def test_a_view_that_a_source_does_not_have_becomes_its_heads_with_a_sentence():
     assert choices.notices == ("view=generate is no view of a model of this source: heads is used.",)
 
 
-def test_the_panel_of_another_view_is_not_shown():
-    assert panel_in("pretrained", "generate", "way") == "write"
-    assert panel_in("recording", "heads", "operations") == "heads"
-
-
 @pytest.mark.parametrize(
-    ("link", "source", "view", "panel"),
+    ("link", "source", "view"),
     [
-        ({}, "recording", "heads", "heads"),
-        ({"watched_source": "example", "watched_panel": "operations"}, "recording", "step", "operations"),
-        ({"watched_source": "example", "watched_panel": "compare"}, "recording", "compare", "compare"),
-        ({"watched_door": "pretrained"}, "pretrained", "heads", "heads"),
-        ({"watched_door": "pretrained", "watched_panel": "search"}, "pretrained", "heads", "heads"),
-        ({"watched_door": "pretrained", "watched_panel": "way"}, "pretrained", "way", "way"),
-        ({"watched_door": "pretrained", "watched_panel": "write"}, "pretrained", "generate", "write"),
-        ({"watched_door": "pretrained", "watched_panel": "mask"}, "pretrained", "lab", "heads"),
-        ({"watched_door": "pretrained", "watched_panel": "prove"}, "pretrained", "lab", "heads"),
-        ({"watched_door": "pretrained", "watched_panel": "edits"}, "pretrained", "compare", "heads"),
+        ({}, "recording", "heads"),
+        ({"watched_source": "example", "watched_panel": "operations"}, "recording", "step"),
+        ({"watched_source": "example", "watched_panel": "compare"}, "recording", "compare"),
+        ({"watched_door": "pretrained"}, "pretrained", "heads"),
+        ({"watched_door": "pretrained", "watched_panel": "search"}, "pretrained", "heads"),
+        ({"watched_door": "pretrained", "watched_panel": "way"}, "pretrained", "way"),
+        ({"watched_door": "pretrained", "watched_panel": "write"}, "pretrained", "generate"),
+        ({"watched_door": "pretrained", "watched_panel": "mask"}, "pretrained", "lab"),
+        ({"watched_door": "pretrained", "watched_panel": "prove"}, "pretrained", "lab"),
+        ({"watched_door": "pretrained", "watched_panel": "edits"}, "pretrained", "compare"),
     ],
 )
-def test_links_to_the_former_view_of_any_model_open_what_they_opened(link, source, view, panel):
+def test_links_to_the_former_view_of_any_model_open_what_they_opened(link, source, view):
     choices = state.read({"view": ["watched"], **{name: [value] for name, value in link.items()}})
     assert (choices.selection.source, choices.selection.view) == (source, view)
-    assert panel_in(source, view, choices.watched.watched_panel) == panel
-    assert choices.watched.watched_query == 0  # a link that named no token meant the first
-    if source == "pretrained":
-        assert (choices.settings.weights, choices.selection.query) == ("pretrained", 0)
+    assert choices.selection.query == 0  # a link that named no token meant the first
+    assert (choices.settings.weights == "pretrained") == (source == "pretrained")
     assert not choices.notices
 
 

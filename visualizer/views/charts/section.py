@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
+from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.settings.fields import NO_CHART, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS
@@ -35,10 +36,19 @@ def charts_at(run: Run, path: str) -> tuple[str, ...]:
 
 def charts_of_heads(run: Run) -> tuple[str, ...]:
     """The names of the charts that say something about all heads."""
-    has_tokens = run.settings.weights not in WORKED_EXAMPLES  # the vectors of an example are no tokens
-    if run.attentions and not any(path.endswith(".masked_scores") for path in run.trace):
-        return ("distance", "measures")
-    return ("distance", "directions", "row", "temperature", *(("measures",) if has_tokens else ()))
+    modules = attention_modules(run.trace)
+    has_scores = f"{modules[0]}.masked_scores" in run.trace
+    return (
+        "distance",
+        *(("directions", "row", "temperature") if has_scores else ()),
+        *(("measures",) if _has_tokens(run, modules[0]) else ()),
+    )
+
+
+def _has_tokens(run: Run, module: str) -> bool:
+    """True if queries and keys are tokens: the vectors of an example are none."""
+    axes = run.axes(f"{module}.weights")
+    return run.settings.weights not in WORKED_EXAMPLES and all(axis.sequence is not None for axis in axes)
 
 
 def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:

@@ -14,6 +14,7 @@ from model.texts import texts_of
 from visualizer.components.derivation import derivation as derivation_picture
 from visualizer.components.module_tree.element import CalledOperation, KnownStep, module_tree
 from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.runs.seen import kind_of
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.server.mount import mount
@@ -92,8 +93,8 @@ def _called(module: str, label: str, stage: Stage) -> CalledOperation:
 
 def _place(run: WatchedRun, stage: Stage, choices: Choices) -> _Place:
     """The number that is chosen, or the nearest one that the stage has."""
-    chosen = choices.watched
-    place = _Place(chosen.watched_item, chosen.watched_head, chosen.watched_row, chosen.watched_column)
+    chosen, seen = choices.watched, choices.selection
+    place = _Place(seen.batch, seen.head, chosen.watched_row, chosen.watched_column)
     if stage.value is None or not stage.value.numel():
         return place
     sheet = watched.sheet_of(run, stage.value, item=place.item, head=place.head)
@@ -153,9 +154,18 @@ def _to_the_heads(run: WatchedRun, stage: Stage) -> None:
             say("see_heads"),
             icon=":material/grid_view:",
             key="watched_to_heads",
-            on_click=state.callback(state.show_panel, "heads", watched_attention=inside[0]),
+            on_click=state.callback(show_heads, run, inside[0]),
             type="tertiary",
         )
+
+
+def show_heads(run: WatchedRun, path: str, **places: int) -> None:
+    """Show an attention in Heads, as a callback does: in a recording by its path, in a checkpoint by its layer."""
+    attention = run.trace[path]
+    architecture = state.chosen().settings.architecture
+    layer = run.kind_of(attention).index(attention)
+    state.watch(watched_attention=path)
+    state.select(view="heads", stage=f"{kind_of(attention, architecture)}.weights", layer=layer, **places)
 
 
 def _picture(run: WatchedRun, stage: Stage, place: _Place) -> None:
@@ -258,7 +268,7 @@ def _every_head(run: WatchedRun, stage: Stage, place: _Place) -> None:
         return
 
     def select(event: object) -> None:
-        state.watch(watched_head=state.index_in(event, "index"))
+        state.select(head=state.index_in(event, "index"))
         if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
             state.watch(watched_row=state.index_in(event, "row"), watched_column=state.index_in(event, "column"))
 

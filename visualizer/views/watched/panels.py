@@ -1,4 +1,4 @@
-"""The panels by which a model that was not built here is shown in the views."""
+"""The tokens above the views of a model that was not built here."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Protocol
 
 from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import TokenSequence, parse_token
-from visualizer.settings.sources import Panel, panel_in
+from visualizer.runs.recordings import MOST_SIDE
 from visualizer.state import state
 from visualizer.state.state import Choices
+
+STEP = 256
+"""The queries, or keys, that the part that is drawn is moved by."""
 
 
 class OnTop(Protocol):
@@ -33,13 +36,21 @@ def draw_tokens(
 
     def select(event: object) -> None:
         if found := parse_token(event, rows):
-            state.watch(watched_query=found.index)
+            look_at(found.index)
 
-    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
+    query = min(query_of(choices), len(rows[-1].tokens) - 1)
     strip(rows, (rows[-1].name, query), select, more=more)
 
 
-def panel_of(choices: Choices) -> Panel:
-    """The panel that is shown in the view that is open."""
-    selection = choices.selection
-    return panel_in(selection.source, selection.view, choices.watched.watched_panel)
+def query_of(choices: Choices) -> int:
+    """The query that is looked at, counted from the first token: a link counts from the first one drawn."""
+    return choices.watched.watched_first_query + choices.selection.query
+
+
+def look_at(query: int) -> None:
+    """Look at a query, counted from the first token, and have it among those that are drawn."""
+    first = state.chosen().watched.watched_first_query
+    if not first <= query < first + MOST_SIDE:
+        first = query // STEP * STEP
+        state.watch(watched_first_query=first)
+    state.select(query=query - first)

@@ -54,7 +54,7 @@ _FILES: Kept[tuple[str, str, int, int], WatchedRun] = Kept(room=2)
 def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> WatchedRun | None:
     """Draw what opens a recording, and give the one that is open."""
     run, problem = _open(choices)
-    if run is not None and (rows := _rows(run, choices.watched.watched_item)):
+    if run is not None and (rows := _rows(run, choices.selection.batch)):
         draw_tokens(rows, choices, strip)
     else:
         no_strip()

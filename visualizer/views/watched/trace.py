@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -10,19 +12,14 @@ from headlight.attention import Attention
 from headlight.masks.mask_case import Finding, Severity
 from headlight.report import cells_of, named, said_once
 from model.texts import texts_of
-from visualizer.components.attention_heads.element import attention_heads
-from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.pictures.watched_heads import BLOCKED_BY, WatchedHeads
+from visualizer.runs.recordings import run_recording
 from visualizer.runs.watched import WatchedRun, n_items
 from visualizer.safe_text import markdown_safe, visible_whole
-from visualizer.server.mount import mount
-from visualizer.settings.looks import looks_in, looks_of
-from visualizer.settings.sources import Panel
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched import compare, way
-from visualizer.views.watched.panels import panel_of
-from visualizer.views.watched.window import choose_window, chosen_heads
+from visualizer.views import RENDER
+from visualizer.views.watched import way
+from visualizer.views.watched.window import choose_window
 
 say = texts_of(__name__)
 _ICONS: dict[Severity, str] = {
@@ -31,65 +28,85 @@ _ICONS: dict[Severity, str] = {
     "note": ":material/info:",
 }
 _FEW = 4
-_OF_ONE_ATTENTION = ("heads", "compare")
 _KEEPS_ALL = 'with headlight.watch(model, keep="all") as trace:\n    model(**batch)'
 
 
 def show_trace(
-    run: WatchedRun, choices: Choices, panels: Mapping[Panel, Callable[[WatchedRun, Choices], None]]
+    run: WatchedRun, choices: Choices, drawn: Mapping[str, Callable[[WatchedRun, Choices], None]]
 ) -> None:
     """Draw a trace: what is wrong with it, the attention that is chosen, then the verdict and the list of all.
 
     Args:
         run: the trace, and what is known of its tokens. The same object gives what was computed of it before.
-        choices: what is looked at in it is in ``choices.watched``, how heads are drawn in ``choices.selection``.
-        panels: what draws a panel that is not of one attention.
+        choices: what is chosen.
+        drawn: what draws a view that is not of one attention.
     """
-    panel = panel_of(choices)
-    if not run.trace and panel != "operations":
+    view = choices.selection.view
+    if not run.trace and view != "step":
         st.info(say("no_attention"), icon=":material/info:")
         _notes(run)
         return
-    if missing := _missing(run, panel):
+    if missing := _missing(run, view):
         st.info(missing, icon=":material/info:")
         st.code(_KEEPS_ALL, language="python")
         return
-    attention = run.attention(choices.watched.watched_attention) if run.trace else None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
-        if panel in _OF_ONE_ATTENTION and attention is not None:
-            _pick(run, attention)
-        elif panel == "way":
-            way.choose(run, choices)
-    if panel in panels:
-        panels[panel](run, choices)
-    elif attention is not None:
-        _of_one_attention(run, attention, choices)
+    if view == "way":
+        way.choose(run, choices)
+    if view in drawn:
+        drawn[view](run, choices)
+    else:
+        _of_one_attention(run, *_looked_at(run, choices))
 
 
-def _missing(run: WatchedRun, panel: Panel) -> str:
-    """Say what a panel needs and the trace does not have; "" where it has all."""
-    if panel == "operations" and not run.trace.stages:
+def _looked_at(run: WatchedRun, choices: Choices) -> tuple[Attention, Choices]:
+    """The attention that is looked at; where none is named, the first one with an error."""
+    named = run.attention(choices.watched.watched_attention)
+    kind = run.kind_of(named)
+    if not choices.watched.watched_attention and kind.index(named):
+        _choose(run, named.path)
+        choices = state.chosen()
+    return kind[min(choices.selection.layer, len(kind) - 1)], choices
+
+
+def _missing(run: WatchedRun, view: str) -> str:
+    """Say what a view needs and the trace does not have; "" where it has all."""
+    if view in ("step", "way") and not run.trace.stages:
         return say("no_operations")
-    if panel == "compare" and all(attention.query is None for attention in run.trace):
+    if view == "compare" and all(attention.query is None for attention in run.trace):
         return say("no_queries")
     return ""
 
 
-def _of_one_attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
-    said = said_once(run.findings)
+def _of_one_attention(watched: WatchedRun, attention: Attention, choices: Choices) -> None:
+    said = said_once(watched.findings)
     errors = [each for each in said if each[1].severity == "error"][:_FEW]
     for paths, finding in errors:
         _finding(paths, finding)
-    if panel_of(choices) == "compare":
-        compare.render(run, attention, choices)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
+        _pick(watched, attention)
+    if attention.weights is None:
+        st.info(say("no_weights"), icon=":material/info:")
     else:
-        _attention(run, attention, choices)
-    _about(run, attention, choices)
+        _draw(watched, attention, choices)
+    _about(watched, attention, choices)
     verdict, table = st.columns([2, 3], gap="medium")
     with verdict:
-        _verdict(run, [each for each in said if each not in errors])
+        _verdict(watched, [each for each in said if each not in errors])
     with table:
-        _table(run)
+        _table(watched)
+
+
+def _draw(watched: WatchedRun, attention: Attention, choices: Choices) -> None:
+    """Draw the heads of an attention and of the others of its kind, or its weights under another mask."""
+    selection, chosen = choices.selection, choices.watched
+    choose_window(attention, selection, watched)
+    wanted = (chosen.watched_first_query, chosen.watched_first_key)
+    run = run_recording(watched, attention, selection.batch, wanted)
+    seen = replace(run.nearest(replace(selection, batch=0)), chart=selection.chart)
+    if selection.view == "compare" and run.repeat is None:
+        st.info(say("not_repeated"), icon=":material/info:")
+    else:
+        RENDER[selection.view](run, seen)
 
 
 def _summary(run: WatchedRun) -> str:
@@ -156,7 +173,7 @@ def _table(run: WatchedRun) -> None:
     def choose(event: object) -> None:
         rows = getattr(getattr(event, "selection", None), "rows", ())
         if rows:
-            state.watch(watched_attention=run.trace.paths[rows[0]])
+            _choose(run, run.trace.paths[rows[0]])
 
     st.dataframe(
         {name: cells for name, cells in columns.items() if any(cells)},
@@ -178,10 +195,16 @@ def _pick(run: WatchedRun, attention: Attention) -> None:
         format_func=visible_whole,
         label_visibility="collapsed",
         width=300,
-        **widgets.following("attention_of_trace", attention.path, lambda one: state.watch(watched_attention=one)),
+        **widgets.following("attention_of_trace", attention.path, partial(_choose, run)),
     )
-    if n_items(attention) > 1 and not run.item_is_chosen:
-        widgets.number("watched_item", width=130)
+    if n_items(attention) > 1:
+        widgets.number("batch", width=130)
+
+
+def _choose(run: WatchedRun, path: str) -> None:
+    attention = run.trace[path]
+    state.watch(watched_attention=path)
+    state.select(layer=run.kind_of(attention).index(attention))
 
 
 def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:
@@ -189,7 +212,7 @@ def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     heads, sizes, mask, bias = cells_of(run.judged_of(attention))[1:]
     parts = [heads, sizes, say("its_mask", mask=mask), bias, _exactness(attention)]
     st.caption(" · ".join(markdown_safe(part) for part in parts if part))
-    if choices.watched.watched_item >= n_items(attention):
+    if choices.selection.batch >= n_items(attention):
         st.caption(say("last_sequence", n_sequences=n_items(attention)))
 
 
@@ -198,53 +221,3 @@ def _exactness(attention: Attention) -> str:
     if attention.difference is None:
         return ""
     return say("within", difference=attention.difference) if attention.difference else say("exactly")
-
-
-def _attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
-    if attention.weights is None:
-        st.info(say("no_weights"), icon=":material/info:")
-        return
-    picture = chosen_heads(run, attention.path, choices)
-    head = min(choices.watched.watched_head, picture.weights.shape[1] - 1)
-    choose_window(picture, head, choices)
-    _heads(picture, head, choices)
-    if panels := picture.panels(head):
-        mount(tensor_grid(panels, layout="wrap", key="watched_mask"))
-
-
-def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
-    watched = choices.watched
-
-    def show(event: object) -> None:
-        layer = min(state.index_in(event, "layer"), len(picture.drawn) - 1)
-        state.watch(watched_attention=picture.drawn[layer].path, watched_head=state.index_in(event, "head"))
-        state.select(**looks_in(event))
-
-    def choose_cell(event: object) -> None:
-        show(event)
-        query, place = state.index_in(event, "query"), state.index_in(event, "key")
-        state.watch(watched_query=picture.first_query + query, watched_key=picture.first_key + place)
-
-    key = "watched_heads"
-    _, _, n_queries, n_keys = picture.attention.shape
-    cell = picture.cell(min(watched.watched_query, n_queries - 1), min(watched.watched_key, n_keys - 1))
-    mount(
-        attention_heads(
-            picture.weights,
-            blocked=picture.blocked,
-            blocked_by=BLOCKED_BY,
-            rows=picture.rows,
-            columns=picture.columns,
-            head_names=picture.head_names,
-            layer_names=picture.names,
-            layer=picture.layer,
-            head=head,
-            query=None if cell is None else cell[0],
-            key_index=None if cell is None else cell[1],
-            looks=looks_of(choices.selection),
-            key=key,
-            seq=state.last_seq(key),
-        ),
-        select=choose_cell,
-        shown=show,
-    )

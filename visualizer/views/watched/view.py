@@ -1,11 +1,11 @@
-"""A model that was not built here, in the view that is open."""
+"""A pass of a model that was not built here, in the views that draw what was seen of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from visualizer.runs.watched import WatchedRun
-from visualizer.settings.sources import Panel, SourceName
+from visualizer.settings.sources import SourceName
 from visualizer.state.state import Choices
 from visualizer.views.watched import operations, recordings, way
 from visualizer.views.watched.panels import OnTop
@@ -19,12 +19,12 @@ OPENED: Mapping[SourceName, Callable[[Choices, OnTop, Callable[[], None]], Watch
 }
 """Each gives what is open; None where nothing is, after saying what to do."""
 
-PANELS: Mapping[Panel, Callable[[WatchedRun, Choices], None]] = {
-    "operations": operations.render,
+DRAWN: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
+    "step": operations.render,
     "way": way.render,
-    "write": writing.render,
+    "generate": writing.render,
 }
-"""The panels beside those of one attention, which ``show_trace`` draws itself."""
+"""The views that are not of one attention, which ``show_trace`` draws itself."""
 
 
 def show_other_model(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> None:
@@ -37,4 +37,4 @@ def show_other_model(choices: Choices, strip: OnTop, no_strip: Callable[[], None
     """
     run = OPENED[choices.selection.source](choices, strip, no_strip)
     if run is not None:
-        show_trace(run, choices, PANELS)
+        show_trace(run, choices, DRAWN)

@@ -13,12 +13,13 @@ from headlight.graph import NOT_COMPUTED
 from model.texts import texts_of
 from visualizer.components.token_way.element import token_way
 from visualizer.pictures.token_way import Taken, followed_of_watched, take_apart, watched_contributions, window_of
-from visualizer.runs.checkpoints import checkpoint_of, place_of
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import visible_whole
 from visualizer.server.mount import mount
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
+from visualizer.views.watched.operations import show_heads
+from visualizer.views.watched.panels import look_at, query_of
 
 say = texts_of(__name__)
 _logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
         st.info(say("no_stream"), icon=":material/info:")
         return
     stream = _stream(run, choices)
-    item, query = choices.watched.watched_item, choices.watched.watched_query
+    item, query = choices.selection.batch, query_of(choices)
     try:
         taken = run.once(("way", stream.path, item, query), lambda: _taken(run, stream, item, query))
     except NOT_COMPUTED:
@@ -64,7 +65,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
     key = f"watched_way_{stream.path}"
 
     def show(event: object) -> None:
-        state.watch(watched_query=state.index_in(event, "query"))
+        look_at(state.index_in(event, "query"))
 
     def open_part(event: object) -> None:
         path = event.get("path") if isinstance(event, Mapping) else None
@@ -73,19 +74,14 @@ def render(run: WatchedRun, choices: Choices) -> None:
         show(event)
         if state.has_index(event, "head"):
             head = state.index_in(event, "head")
-            _show_head(run, path, head, choices)
+            show_heads(run, path, head=head)
         else:
-            state.show_panel("operations", watched_stage=path)
+            state.watch(watched_stage=path)
+            state.select(view="step")
 
     query = min(query, len(way.tokens.labels) - 1)
     mount(token_way(way, selected=query, seq=state.last_seq(key), key=key), open=open_part, shown=show)
     st.caption(taken.caption(taken.check(_tolerance(run, stream))))
-
-
-def _show_head(run: WatchedRun, path: str, head: int, choices: Choices) -> None:
-    """Show a head among the others of its layer."""
-    kind, layer = place_of(checkpoint_of(choices.settings), run.trace, path)
-    state.select(view="heads", stage=f"{kind}.weights", layer=layer, head=head, query=choices.watched.watched_query)
 
 
 def _taken(run: WatchedRun, stream: Stream, item: int, query: int) -> Taken:

@@ -4,66 +4,62 @@ from __future__ import annotations
 
 import streamlit as st
 
+from headlight.attention import Attention
 from model.texts import texts_of
-from visualizer.pictures.watched_heads import WatchedHeads, watched_heads
-from visualizer.runs.watched import WatchedRun
+from visualizer.runs.recordings import MOST_SIDE, window_of
+from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import as_code
+from visualizer.settings.settings import Selection
 from visualizer.state import state, widgets
-from visualizer.state.state import Choices
+from visualizer.views.watched.panels import STEP
 
 say = texts_of(__name__)
-_STEP = 256
 
 
-def chosen_heads(run: WatchedRun, path: str, choices: Choices) -> WatchedHeads:
-    """The picture of an attention, as far as it is drawn."""
-    watched = choices.watched
-    return watched_heads(run, path, watched.watched_item, (watched.watched_first_query, watched.watched_first_key))
-
-
-def choose_window(picture: WatchedHeads, head: int, choices: Choices) -> None:
+def choose_window(attention: Attention, selection: Selection, run: WatchedRun) -> None:
     """Choose the part that is drawn, with the controls that move it; nothing where that is everything."""
-    if not picture.is_part:
+    _, _, n_queries, n_keys = attention.shape
+    if max(n_queries, n_keys) <= MOST_SIDE:
         return
-    _, _, n_queries, n_keys = picture.attention.shape
+    chosen = state.chosen().watched
+    queries, keys = window_of(attention, (chosen.watched_first_query, chosen.watched_first_key))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_window"):
-        if n_queries > picture.n_queries:
-            widgets.number("watched_first_query", step=_STEP, width=170)
-        if n_keys > picture.n_keys:
-            widgets.number("watched_first_key", step=_STEP, width=170)
-        drawn_queries, drawn_keys = picture.window
-        st.caption(say("drawn", queries=_part(drawn_queries, n_queries), keys=_part(drawn_keys, n_keys)))
-    _say_largest(picture, head, min(choices.watched.watched_query, n_queries - 1))
+        if n_queries > MOST_SIDE:
+            widgets.number("watched_first_query", step=STEP, width=170)
+        if n_keys > MOST_SIDE:
+            widgets.number("watched_first_key", step=STEP, width=170)
+        st.caption(say("drawn", queries=_part(queries, n_queries), keys=_part(keys, n_keys)))
+    query = min(queries.start + selection.query, queries.stop - 1)
+    _say_largest(run, attention, selection, query, keys)
 
 
 def _part(drawn: slice, size: int) -> str:
     return say("part", first=drawn.start, last=drawn.stop - 1, size=size)
 
 
-def _say_largest(picture: WatchedHeads, head: int, query: int) -> None:
+def _say_largest(run: WatchedRun, attention: Attention, selection: Selection, query: int, keys: slice) -> None:
     """Say where the largest weight of the chosen query's whole row is, with a way there if it is not drawn."""
-    found = picture.largest(head, query)
-    if found is None:
+    head = min(selection.head, attention.n_heads - 1)
+    if attention.weights is None:
         return
-    key, weight = found
-    queries, keys = picture.run.labels(picture.attention, picture.item)
-    said = say("largest", query=_named(query, queries), head=head, weight=weight, key=_named(key, keys))
-    is_drawn = picture.cell(query, key) is not None
+    row = plane(attention.weights, selection.batch)[head, query].float()
+    if bool(row.isnan().any()):
+        return
+    key = int(row.argmax())
+    of_queries, of_keys = run.labels(attention, selection.batch)
+    named = {"query": _named(query, of_queries), "key": _named(key, of_keys)}
+    said = say("largest", head=head, weight=float(row.max()), **named)
+    is_drawn = keys.start <= key < keys.stop
+    first = key // STEP * STEP
+
+    def go() -> None:
+        state.watch(watched_first_key=first)
+        state.select(key=key - first)
+
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_largest"):
         st.caption(f"{said}." if is_drawn else say("not_drawn", said=said), width="content")
         if not is_drawn:
-            st.button(
-                say("go"),
-                key="watched_go_to_largest",
-                on_click=state.callback(
-                    state.watch,
-                    watched_query=query,
-                    watched_key=key,
-                    watched_first_query=query // _STEP * _STEP,
-                    watched_first_key=key // _STEP * _STEP,
-                ),
-                type="tertiary",
-            )
+            st.button(say("go"), key="watched_go_to_largest", on_click=state.callback(go), type="tertiary")
 
 
 def _named(place: int, texts: tuple[str, ...]) -> str:

@@ -15,7 +15,8 @@ from torch import nn
 
 import headlight
 from tests.headlight.small_models import stacked, vectors, written_out
-from visualizer.pictures.watched_heads import watched_heads
+from tests.visualizer.told import tell
+from visualizer.runs.recordings import run_recording
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe
 from visualizer.stages.watched import check, operands_of
@@ -93,7 +94,6 @@ def test_the_example_opens_by_a_click_on_its_mistake():
     assert link_of(app)["watched_source"] == "example"
     heads = pictures(app)["headlight_attention_heads"]
     assert (heads["layer"], heads["rows"]["labels"]) == (1, list(TOKENS))
-    assert pictures(app)["headlight_tensor_grid"]["panels"][0]["title"] == "Mask"
 
 
 def test_an_upload_opens_and_a_bad_one_leaves_it_open(tmp_path):
@@ -117,12 +117,17 @@ def test_the_model_is_the_first_choice_and_the_views_are_those_it_has():
     app.run()
     assert app.sidebar.selectbox[0].label == "Model"
     app.selectbox(key="model").set_value("recording").run()
-    assert app.segmented_control(key="view").options == ["Step through", "Heads", "Compare masks"]
+    assert app.segmented_control(key="view").options == [
+        "Follow a token",
+        "Step through",
+        "Heads",
+        "Compare masks",
+    ]
     assert not app.sidebar.text_area
     app.button(key="watched_example").click().run()
     strip = pictures(app)["headlight_token_strip"]
     assert [token["label"] for token in strip["sequences"][0]["tokens"]] == list(TOKENS)
-    assert strip["selected"] == {"sequence": "source", "index": len(TOKENS) - 1}
+    assert strip["selected"] == {"sequence": "source", "index": 8}
     app.selectbox(key="model").set_value("hand_built").run()
     assert len(app.segmented_control(key="view").options) == 7
     assert app.sidebar.text_area
@@ -175,7 +180,13 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
     app = AppTest.from_file(APP, default_timeout=60).run()
     assert not app.exception
     assert "example.headlight" in said(app)
-    assert link_of(app) == {"source": "recording", "view": "heads", "watched_source": "given"}
+    opened = {
+        "source": "recording",
+        "view": "heads",
+        "watched_source": "given",
+        "layer": "1",
+    }  # the one with an error
+    assert link_of(app) == {**opened, "watched_attention": "layers.1.self_attn"}
 
 
 def test_a_file_of_this_machine_opens_by_its_path():
@@ -245,15 +256,13 @@ def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch
 def test_an_attention_is_compared_with_another_mask():
     app = open_app(watched_source="example", watched_panel="compare")
     assert not app.exception
-    grids = pictures(app)["headlight_compare_grids"]
-    assert grids["sides"]["b"]["title"] == "k <= q"
-    assert "of a query's weight goes to other keys" in said(app).replace("\\", "")
-    app.text_input(key="watched_mask").set_value("k <= ").run()
+    sides = pictures(app)["headlight_compare_grids"]["sides"]
+    assert (sides["a"]["title"], sides["b"]["title"]) == ("A · as recorded", "B · causal")
+    assert "what comes in is as recorded" in said(app)
+    tell(app, "compare_grids", "turned", dial="mask_b", value=["causal", "sliding_window"])
+    assert link_of(app)["mask_b"] == "causal,sliding_window"
+    assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "B · causal and sliding window"
     assert not app.exception
-    assert app.error
-    app.button(key="watched_mask_everything").click().run()
-    assert link_of(app)["watched_mask"] == "True"
-    assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "True"
 
 
 def test_what_a_file_says_is_never_markup():
@@ -285,29 +294,37 @@ def long_run(n_queries: int = 600, n_keys: int = 700, far: int = 3) -> WatchedRu
 
 
 def test_a_part_of_a_long_text_is_drawn_wherever_it_is_wanted():
-    run = long_run()
-    weights = run.trace[0].weights
-    picture = watched_heads(run, "", 0, (80, 9_999))
-    assert (picture.first_query, picture.first_key) == (80, 700 - 512)
-    assert torch.equal(torch.from_numpy(picture.weights[0, 0]), weights[0, 0, 80:592, 188:])
-    assert (picture.rows.labels[0], picture.columns.labels[-1]) == ("80", "699")
-    assert picture.cell(550, 188) == (470, 0)
-    assert picture.cell(550, 3) is None
-    assert picture.largest(0, 550) == (3, float(weights[0, 0, 550, 3]))
+    recorded = long_run()
+    run = run_recording(recorded, recorded.trace[0], 0, (80, 9_999))
+    drawn = run.trace["encoder.layers.0.self_attention.weights"]
+    assert torch.equal(drawn.value[0, 0], recorded.trace[0].weights[0, 0, 80:592, 188:])
+    rows, columns = run.axes(drawn.path)
+    assert (rows.labels[0], columns.labels[-1]) == ("80", "699")
+
+
+def test_its_attentions_are_computed_again_under_another_mask():
+    recorded = WatchedRun(example_trace(), "")
+    run = run_recording(recorded, recorded.trace[0], 0)
+    other = run.repeat(replace(run.settings, mask=("causal",)))
+    for path, attention in run.attentions.items():
+        scores = attention.query @ attention.key.mT * attention.scale
+        expected = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf).softmax(-1)
+        torch.testing.assert_close(other.trace[f"{path}.weights"].value, expected, atol=1e-6, rtol=0)
+    assert {mask.names for mask in other.masks.values()} == {("causal",)}
 
 
 def test_the_window_is_in_the_link_and_the_largest_weight_beyond_it_is_said(monkeypatch, tmp_path):
     long_run().trace.save(tmp_path / "long.headlight")
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "long.headlight")])
-    app = open_app(watched_source="given", watched_first_key="400", watched_query="550")
+    app = open_app(watched_source="given", watched_first_key="400", watched_first_query="88", query="462")
     assert not app.exception
-    assert "Drawn: queries 0 to 511 of 600, keys 188 to 699 of 700." in said(app)
+    assert "Drawn: queries 88 to 599 of 600, keys 188 to 699 of 700." in said(app)
     assert "Query 550 gives its largest weight in head 0, 1.000, to key 3, which is not drawn." in said(app)
     app.button(key="watched_go_to_largest").click().run()
     assert "to key 3." in said(app)
     heads = pictures(app)["headlight_attention_heads"]
-    assert heads["selected"] == [550 - 88, 3]  # the last 512 queries are drawn
-    assert link_of(app)["watched_first_query"] == "512"
+    assert heads["selected"] == [550 - 88, 3]
+    assert "watched_first_key" not in link_of(app)
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_pa
     head = next(part for part in way["parts"] if part["head"] == 1)
     other = next(part for part in way["parts"] if part["kind"] == "feed_forward")
     tell(app, way["key"], "shown", query=3)
-    assert link_of(app)["watched_query"] == "3"
+    assert link_of(app)["query"] == "3"
     tell(app, way["key"], "open", path="no such stage", query=1)
-    assert link_of(app)["watched_query"] == "3"
+    assert link_of(app)["query"] == "3"
     tell(app, way["key"], "open", path=head["path"], query=1, head=1)
     link = link_of(app)
     assert (chosen(app, "view"), link["head"], link["query"]) == ("heads", "1", "1")

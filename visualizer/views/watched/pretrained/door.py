@@ -32,7 +32,7 @@ from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
 from visualizer.settings.settings import Settings
 from visualizer.state import drafts, state, widgets
 from visualizer.state.state import Choices
-from visualizer.views.watched.panels import OnTop, draw_tokens, panel_of
+from visualizer.views.watched.panels import OnTop, draw_tokens
 from visualizer.views.watched.pretrained.controls import ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
 from visualizer.work import background
@@ -86,7 +86,7 @@ def line_of(choices: Choices) -> Words:
     words, lines = words_of(choices.settings), choices.settings.lines
     if len(lines) == 1:
         return words
-    return replace(words, text=lines[min(choices.watched.watched_item, len(lines) - 1)], batch=False)
+    return replace(words, text=lines[min(choices.selection.batch, len(lines) - 1)], batch=False)
 
 
 def _welcome() -> None:
@@ -194,7 +194,7 @@ def _sizes(config: object) -> list[str]:
 def _choose_line(choices: Choices) -> None:
     """Choose the sequence of a batch that is looked at."""
     lines = choices.settings.lines
-    item = min(choices.watched.watched_item, len(lines) - 1)
+    item = min(choices.selection.batch, len(lines) - 1)
     st.pills(
         say("sequence"),
         range(len(lines)),
@@ -202,7 +202,7 @@ def _choose_line(choices: Choices) -> None:
         format_func=lambda line: f"{line}: {_shortened(lines[line])}",
         label_visibility="collapsed",
         required=True,
-        **widgets.following("line_of_batch", item, lambda line: state.watch(watched_item=line)),
+        **widgets.following("line_of_batch", item, lambda line: state.select(batch=line)),
     )
     st.caption(say("read_alone"))
 
@@ -252,7 +252,7 @@ def _table(pieces: tuple[Piece, ...], text: str) -> None:
 def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
     """The pass over the text, computed once for all sessions."""
     words = line_of(choices)
-    keep: Keep = "all" if panel_of(choices) in ("way", "operations") else "weights"
+    keep: Keep = "all" if choices.selection.view in ("way", "step") else "weights"
     kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
     found = kept.get((words, "all")) or kept.get((words, keep))
     if found is not None:

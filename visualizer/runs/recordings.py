@@ -1,0 +1,133 @@
+"""The attentions of one kind of a recording as a run, cut to what is drawn at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from headlight.attention import Attention
+from headlight.findings import is_cross
+from model import CombinedMask, MaskInputs, Trace, TracedModule, build_masks
+from model.config import Architecture
+from visualizer.components.axis import Axis, SequenceName
+from visualizer.runs.run import Run
+from visualizer.runs.seen import cut, head_names, named, own_masks, scores_of, stages_of
+from visualizer.runs.tokens import TokenSequence
+from visualizer.runs.watched import WatchedRun, n_items, sees_later
+from visualizer.safe_text import visible
+from visualizer.settings.fields import RECORDED
+from visualizer.settings.settings import Settings
+
+MOST_SIDE = 512
+"""The most queries, and keys, that are drawn at once."""
+
+Window = tuple[slice, slice]
+
+
+def window_of(attention: Attention, wanted: tuple[int, int]) -> Window:
+    """The queries and keys that are drawn: from those wanted on, or the last ones that fill the picture."""
+    starts = [max(0, min(first, size - MOST_SIDE)) for first, size in zip(wanted, attention.shape[2:], strict=True)]
+    queries, keys = (
+        slice(first, min(size, first + MOST_SIDE)) for first, size in zip(starts, attention.shape[2:], strict=True)
+    )
+    return queries, keys
+
+
+def run_recording(recorded: WatchedRun, attention: Attention, item: int, wanted: tuple[int, int] = (0, 0)) -> Run:
+    """The attentions of a kind in one sequence of a recording.
+
+    Args:
+        recorded: the recording.
+        attention: one of the kind, with weights.
+        item: the sequence, or the last one.
+        wanted: the first query and the first key to be drawn.
+    """
+    kind = recorded.kind_of(attention)
+    item = min(item, n_items(attention) - 1)
+    key = ("run", kind[0].path, item, wanted)
+    return recorded.once(key, lambda: _run(recorded, kind, item, window_of(attention, wanted)))
+
+
+def _run(recorded: WatchedRun, kind: tuple[Attention, ...], item: int, window: Window) -> Run:
+    cut_out = [cut(attention, _one(attention, item), *window) for attention in kind]
+    attentions = named(cut_out, _architecture(kind))
+    batches, axes = _tokens(recorded, kind[0], item, window)
+    pads = torch.tensor([batches["source"][0].is_padding])
+    return _made(attentions, own_masks(attentions, lambda _: pads), batches, axes, _architecture(kind))
+
+
+def _made(
+    attentions: dict[str, Attention],
+    masks: dict[str, CombinedMask],
+    batches: dict[SequenceName, tuple[TokenSequence, ...]],
+    axes: tuple[Axis, Axis],
+    architecture: Architecture,
+) -> Run:
+    trace = Trace({stage.path: stage for stage in stages_of(attentions, masks)})
+    has_scores = any(path.endswith(".scaled_scores") for path in trace)
+
+    def repeat(settings: Settings) -> Run:
+        changed = {path: _under(attention, settings) for path, attention in attentions.items()}
+        others = {path: mask for path, (_, mask) in changed.items()}
+        return _made({path: one for path, (one, _) in changed.items()}, others, batches, axes, architecture)
+
+    return Run(
+        *(Settings(weights=RECORDED, architecture=architecture), cast(TracedModule, nn.Module()), trace),
+        *(masks, masks, batches),
+        vocabulary=(),
+        head_names=head_names(next(iter(attentions.values()))),
+        forward=lambda _run: None,
+        attentions=attentions,
+        axes_seen=axes,
+        repeat=repeat if has_scores else None,
+    )
+
+
+def _one(attention: Attention, item: int) -> slice:
+    return slice(min(item, n_items(attention) - 1), min(item, n_items(attention) - 1) + 1)
+
+
+def _architecture(kind: tuple[Attention, ...]) -> Architecture:
+    if is_cross(kind[0]):
+        return "encoder-decoder"
+    return "encoder" if any(map(sees_later, kind)) else "decoder"
+
+
+def _tokens(
+    recorded: WatchedRun, attention: Attention, item: int, window: Window
+) -> tuple[dict[SequenceName, tuple[TokenSequence, ...]], tuple[Axis, Axis]]:
+    """The tokens that are drawn, and the axes of the weights; of a pass with a cache the keys count."""
+    queries, keys = (
+        texts[part] or tuple(map(str, range(size)[part]))
+        for texts, part, size in zip(recorded.labels(attention, item), window, attention.shape[2:], strict=True)
+    )
+    if is_cross(attention):
+        batches: dict[SequenceName, tuple[TokenSequence, ...]] = {
+            "source": (_sequence(keys),),
+            "target": (_sequence(queries),),
+        }
+        names: tuple[SequenceName | None, SequenceName] = ("target", "source")
+    else:
+        batches = {"source": (_sequence(keys),)}
+        names = ("source" if queries == keys else None, "source")
+    rows, columns = (tuple(map(visible, texts)) for texts in (queries, keys))
+    return batches, (Axis("query", rows, names[0]), Axis("key", columns, names[1]))
+
+
+def _sequence(texts: tuple[str, ...]) -> TokenSequence:
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    ids = tuple(numbers[text] for text in texts)
+    return TokenSequence(texts, ids, (False,) * len(texts), tuple(map(visible, texts)), (False,) * len(texts))
+
+
+def _under(attention: Attention, settings: Settings) -> tuple[Attention, CombinedMask]:
+    """An attention with the weights that another mask gives its recorded queries and keys."""
+    *_, n_queries, n_keys = attention.shape
+    sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("window", "prefix", "stride")}
+    given = MaskInputs(n_queries, n_keys, torch.zeros(1, n_keys, dtype=torch.bool), **sizes)
+    mask = build_masks(settings.mask, given)
+    weights: Tensor = scores_of(attention, mask.allowed).softmax(-1).nan_to_num(0.0)
+    return replace(attention, weights=weights, allowed=mask.allowed, context=None, difference=None), mask

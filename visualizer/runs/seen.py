@@ -1,0 +1,223 @@
+"""The attentions of a pass that was watched as the stages of a run, under the names of the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from torch import Tensor
+from torch.nn import functional
+
+from headlight.attention import Attention
+from headlight.findings import is_cross, is_of_decoder
+from model import CombinedMask, tracing
+from model.config import Architecture
+from model.masks import causal, padding, sliding_window, with_leading_axes
+from model.texts import texts_of
+from model.tracing import Stage
+from visualizer.masks import OWN
+from visualizer.runs.paths import in_layer
+from visualizer.runs.watched import key_groups
+from visualizer.settings.settings import masked_attention
+
+say = texts_of(__name__)
+
+SAME = 1e-4
+"""The largest difference at which weights that are computed again count as those that were seen."""
+
+ALL = slice(None)
+
+_FOLDER = Path(tracing.__file__).parent
+_ROWS_CHECKED = 16
+
+
+def kind_of(attention: Attention, architecture: Architecture) -> str:
+    """The path of an attention in a model of an architecture, without its layer."""
+    if architecture != "encoder-decoder":
+        return masked_attention(architecture)
+    if is_cross(attention):
+        return "decoder.cross_attention"
+    return f"{'decoder' if is_of_decoder(attention.module) else 'encoder'}.self_attention"
+
+
+def named(attentions: Iterable[Attention], architecture: Architecture) -> dict[str, Attention]:
+    """The attentions by their paths, each kind counted from layer 0."""
+    found: dict[str, list[Attention]] = {}
+    for attention in attentions:
+        found.setdefault(kind_of(attention, architecture), []).append(attention)
+    return {in_layer(kind, layer): one for kind, alike in found.items() for layer, one in enumerate(alike)}
+
+
+def head_names(attention: Attention) -> tuple[str, ...]:
+    """For each head which keys and values it reads; () where each has its own."""
+    return tuple(say("keys_and_values", group=group) for group in key_groups(attention))
+
+
+def cut(attention: Attention, items: slice = ALL, queries: slice = ALL, keys: slice = ALL) -> Attention:
+    """The same attention in some of its sequences, queries and keys."""
+
+    def cells(tensor: Tensor | None) -> Tensor | None:
+        if tensor is None:
+            return None
+        whole = with_leading_axes(tensor)
+        whole = whole.expand(*whole.shape[:2], *attention.shape[2:])
+        return (whole[items] if len(whole) > 1 else whole)[..., queries, keys]
+
+    def vectors(tensor: Tensor | None, tokens: slice) -> Tensor | None:
+        found = _per_head(tensor, attention)
+        return None if found is None else found[items, :, tokens]
+
+    sizes = [
+        len(range(size)[part]) for size, part in zip(attention.shape, (items, ALL, queries, keys), strict=True)
+    ]
+    context = attention.context
+    return replace(
+        attention,
+        shape=(sizes[0], sizes[1], sizes[2], sizes[3]),
+        weights=cells(attention.weights),
+        allowed=cells(attention.allowed),
+        bias=cells(attention.bias),
+        query=vectors(attention.query, queries),
+        key=vectors(attention.key, keys),
+        value=vectors(attention.value, keys),
+        context=context[items, :, queries] if context is not None and context.dim() == 4 else None,
+    )
+
+
+class SeenStage(Stage):
+    """A stage whose tensor is made when it is first asked for: those of thirty layers are rarely all looked at."""
+
+    make: Callable[[], Tensor]
+
+    def __init__(self, path: str, make: Callable[[], Tensor], dims: tuple[tuple[str, int], ...], file: str) -> None:
+        given = {"path": path, "make": make, "dims": dims, "location": (f"{_FOLDER}/{file}", 0), "edited": False}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def value(self) -> Tensor:
+        """The tensor, in single precision."""
+        return self.make()
+
+
+def stages_of(attentions: Mapping[str, Attention], masks: Mapping[str, CombinedMask]) -> list[Stage]:
+    """The stages of attentions; without the scores where their softmax is not what the model computed.
+
+    Args:
+        attentions: by their paths; a context counts as the one that the model went on with.
+        masks: by the same paths.
+    """
+    first = next(iter(attentions))
+    has_scores = _gives_the_weights(attentions[first], masks[first].allowed)
+    return [
+        stage
+        for path, attention in attentions.items()
+        for stage in _stages_of_one(path, attention, masks[path].allowed)
+        if has_scores or "scores" not in stage.name
+    ]
+
+
+def _stages_of_one(path: str, attention: Attention, allowed: Tensor | None) -> Iterator[Stage]:
+    sizes = dict(zip(("B", "H", "Tq", "Tk"), attention.shape, strict=True))
+
+    def stage(name: str, make: Callable[[], Tensor], symbols: str, width: int = 0) -> Stage:
+        dims = tuple((symbol, sizes.get(symbol, width)) for symbol in symbols.split())
+        return SeenStage(f"{path}.{name}", make, dims, "attention.py")
+
+    vectors = (("q", attention.query, "Tq"), ("k", attention.key, "Tk"), ("v", attention.value, "Tk"))
+    per_head = [(name, _per_head(tensor, attention), symbol) for name, tensor, symbol in vectors]
+    for name, tensor, symbol in per_head:
+        if tensor is not None:
+            yield stage(name, partial(_repeated, tensor, sizes["H"]), f"B H {symbol} Dh", tensor.shape[-1])
+    if all(tensor is not None for _, tensor, _ in per_head[:2]):
+        yield stage("scaled_scores", partial(scores_of, attention), "B H Tq Tk")
+        yield stage("masked_scores", partial(scores_of, attention, allowed), "B H Tq Tk")
+    if allowed is not None:
+        yield stage("mask", partial(with_leading_axes(allowed).expand, attention.shape), "B H Tq Tk")
+    if attention.weights is not None:
+        yield stage("weights", attention.weights.float, "B H Tq Tk")
+    if attention.context is not None and attention.context.dim() == 4:
+        yield stage("context", attention.context.float, "B H Tq Dh", attention.context.shape[-1])
+
+
+def scores_of(attention: Attention, allowed: Tensor | None = None, rows: slice = ALL) -> Tensor:
+    """(B, H, Tq, Tk), with the bias, and minus infinity where a mask blocks.
+
+    Raises:
+        ValueError: its queries and keys were not kept.
+    """
+    query, key = _per_head(attention.query, attention), _per_head(attention.key, attention)
+    if query is None or key is None:
+        raise ValueError(f"no queries and keys of {attention.path} were kept")
+    scores = (
+        _repeated(query[:, :, rows], attention.n_heads) @ _repeated(key, attention.n_heads).mT * attention.scale
+    )
+    if attention.bias is not None:
+        scores = (
+            scores + attention.bias.expand(*attention.bias.shape[:-2], *attention.shape[2:])[..., rows, :].float()
+        )
+    if allowed is not None:
+        blocked = ~allowed.expand(*allowed.shape[:-2], *attention.shape[2:])[..., rows, :]
+        scores = scores.masked_fill(blocked, -math.inf)
+    return scores
+
+
+def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
+    """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or add a sink."""
+    vectors = _per_head(attention.query, attention), _per_head(attention.key, attention)
+    if attention.sinks or attention.weights is None or any(each is None for each in vectors):
+        return False
+    rows = slice(-_ROWS_CHECKED, None)
+    again = scores_of(attention, allowed, rows).softmax(-1).nan_to_num(0.0)
+    return bool((again - attention.weights[:, :, rows].float()).abs().max() <= SAME)
+
+
+def _per_head(tensor: Tensor | None, attention: Attention) -> Tensor | None:
+    """(B, heads, T, D), out of four axes, or three that join sequences and heads; None where they are others."""
+    if tensor is not None and tensor.dim() == 3 and len(tensor) % attention.shape[0] == 0:
+        tensor = tensor.view(attention.shape[0], -1, *tensor.shape[1:])
+    is_shared = tensor is not None and tensor.dim() == 4 and attention.n_heads % tensor.shape[1] == 0
+    return tensor if is_shared else None
+
+
+def _repeated(tensor: Tensor, n_heads: int) -> Tensor:
+    """The same for each query head, where several share it."""
+    return tensor.float().repeat_interleave(n_heads // tensor.shape[1], 1)
+
+
+def own_masks(attentions: Mapping[str, Attention], pads: Callable[[str], Tensor]) -> dict[str, CombinedMask]:
+    """The masks of the model itself, named where they are one of the list, or two of them.
+
+    Args:
+        attentions: by their paths.
+        pads: gives for a path which of its keys are padding, (B, Tk) bool.
+    """
+    found: dict[str, CombinedMask] = {}
+    known: dict[int, CombinedMask] = {id(None): CombinedMask({})}
+    for path, attention in attentions.items():
+        allowed = attention.allowed
+        if allowed is not None and id(allowed) not in known:
+            known[id(allowed)] = _named(attention, with_leading_axes(allowed.cpu()), pads(path))
+        found[path] = known[id(allowed)]
+    return found
+
+
+def _named(attention: Attention, allowed: Tensor, pads: Tensor) -> CombinedMask:
+    n_queries, n_keys = attention.shape[2], attention.shape[3] - attention.sinks
+    whole = allowed.expand(*allowed.shape[:2], *attention.shape[2:])
+    if bool(whole.all()):
+        return CombinedMask({})
+    width = max(1, int(whole[0, 0, -1, :n_keys].sum()))
+    parts = {
+        "causal": causal(n_queries, n_keys),
+        "padding": padding(pads),
+        "sliding_window": sliding_window(n_queries, n_keys, width),
+    }
+    for names in (("causal",), ("padding",), ("causal", "padding"), ("causal", "sliding_window")):
+        mask = CombinedMask({name: functional.pad(parts[name], (0, attention.sinks), value=True) for name in names})
+        if mask.allowed is not None and bool((mask.allowed == whole).all()):
+            return mask
+    return CombinedMask({OWN: whole})
