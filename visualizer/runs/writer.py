@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from model import CombinedMask, MaskInputs, Transformer, build_masks
-from model.decoding import Reader, Tokens
+from model.decoding import Read, Reader, Tokens
 from model.key_value_cache import CachedReader
 from model.learning.tasks import EOS, NEVER_WRITTEN, TASKS, prompt
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
+from visualizer.runs.checkpoint_writer import ROUNDING as ROUNDING_OF_LIBRARIES
+from visualizer.runs.checkpoint_writer import end_token, longest_of, prompt_of, reader_of
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
@@ -23,6 +26,9 @@ from visualizer.settings.fields import FAULTS_OF_MASKS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS, Settings
 
 say = texts_of(__name__)
+
+ROUNDING = 1e-6
+"""Up to this, numbers computed with and without a key/value cache count as the same."""
 
 USUAL_LIMIT = 12
 """The most tokens that a model without an end token writes, unless told otherwise."""
@@ -42,7 +48,7 @@ class Writer:
     """A model with a decoder, ready to write.
 
     Attributes:
-        model: in evaluation mode.
+        readers: gives a reader of the tokens so far, with a key/value cache or without.
         source: what its encoder reads; empty without one.
         prompt: the tokens before the first choice.
         never: the tokens that are in the vocabulary for other ends than to be written.
@@ -50,14 +56,13 @@ class Writer:
         longest: the most tokens that it can write.
         usual_limit: how many it writes at most, unless told otherwise.
         masks: of the decoder's self-attention, over as many tokens as it reads at most.
-        source_masks: of the encoder's self-attention, one per layer.
         memory_masks: of the cross-attention, one per layer, for any number of queries: without what is painted.
-        source_positions: where each token of the source stands, (1, S); None where they count from 0.
         answer: the right tokens where it learned a task; None for a model that did not.
         remarks: one sentence for each setting that does not hold here.
+        rounding: up to this, relative to the largest, logits with and without a cache count as the same.
     """
 
-    model: Transformer
+    readers: Callable[[bool], Read]
     source: Tokens
     prompt: Tokens
     never: Tokens
@@ -65,35 +70,19 @@ class Writer:
     longest: int
     usual_limit: int
     masks: CombinedMask
-    source_masks: tuple[Tensor | None, ...]
     memory_masks: tuple[Tensor | None, ...]
-    source_positions: Tensor | None
     answer: Tokens | None
     remarks: tuple[str, ...]
+    rounding: float = ROUNDING
 
     @property
     def has_encoder(self) -> bool:
         """True if what it writes answers a source."""
         return bool(self.source)
 
-    def reader(self, *, cached: bool) -> Reader:
+    def reader(self, *, cached: bool) -> Read:
         """Return a reader of the tokens so far, with or without a key/value cache."""
-        kind = CachedReader if cached else Reader
-        return kind(
-            self.model,
-            self.source,
-            source_mask=self.source_masks,
-            target_mask=self._allowed(),
-            memory_mask=self.memory_masks,
-            source_positions=self.source_positions,
-        )
-
-    def _allowed(self) -> Tensor:
-        """Return the cells open to the decoder's self-attention, (1, 1, T, T)."""
-        if self.masks.allowed is not None:
-            return self.masks.allowed
-        size = len(self.prompt) + self.longest
-        return torch.ones(1, 1, size, size, dtype=torch.bool)
+        return self.readers(cached)
 
 
 def writer_of(run: Run) -> Writer:
@@ -104,27 +93,74 @@ def writer_of(run: Run) -> Writer:
     """
     if run.settings.weights in WORKED_EXAMPLES:
         raise ValueError(say("worked_example"))
+    if run.attentions:
+        return _of_checkpoint(run)
     if not isinstance(run.model, Transformer):
         raise ValueError(say("attention"))
     if run.model.config.architecture == "encoder":
         raise ValueError(say("encoder"))
     has_encoder = run.model.config.architecture == "encoder-decoder"
     start = _prompt(run)
+    source = run.tokens["source"].ids if has_encoder else ()
     longest = min(MOST_TOKENS, run.model.config.max_len - len(start) + 1)
+    masks = _masks(run, len(start) + longest)
+    memory_masks = tuple(_for_any_query(mask) for mask in _of_layers(run, "decoder.cross_attention"))
+    size = len(start) + longest
+    read_with: dict[str, Any] = {
+        "model": _evaluated(run.model),
+        "source": source,
+        "source_mask": tuple(mask.allowed for mask in _of_layers(run, "encoder.self_attention")),
+        "target_mask": torch.ones(1, 1, size, size, dtype=torch.bool) if masks.allowed is None else masks.allowed,
+        "memory_mask": memory_masks,
+        "source_positions": run.positions.get("source") if has_encoder else None,
+    }
     return Writer(
-        model=_evaluated(run.model),
-        source=run.tokens["source"].ids if has_encoder else (),
+        readers=lambda cached: (CachedReader if cached else Reader)(**read_with),
+        source=source,
         prompt=start,
         never=NEVER_WRITTEN if run.settings.weights == TRAINED else (PADDING_ID, START_ID),
         end=EOS if run.settings.weights == TRAINED else None,
         longest=longest,
         usual_limit=min(longest, _usual_limit(run)),
-        masks=_masks(run, len(start) + longest),
-        source_masks=tuple(mask.allowed for mask in _of_layers(run, "encoder.self_attention")),
-        memory_masks=tuple(_for_any_query(mask) for mask in _of_layers(run, "decoder.cross_attention")),
-        source_positions=run.positions.get("source") if has_encoder else None,
+        masks=masks,
+        memory_masks=memory_masks,
         answer=_answer(run),
         remarks=_remarks(run),
+    )
+
+
+def _of_checkpoint(run: Run) -> Writer:
+    """A checkpoint as a writer; the mask of its cross-attention is its own.
+
+    Raises:
+        ValueError: it is an encoder.
+    """
+    if run.settings.architecture == "encoder":
+        raise ValueError(say("encoder"))
+    start, room = prompt_of(run), longest_of(run)
+    longest = min(MOST_TOKENS, room)
+    size = len(start) + longest
+    masks = _masks(run, size)
+    return Writer(
+        readers=lambda cached: reader_of(run, masks, size, cached=cached),
+        source=run.tokens["source"].ids if "target" in run.tokens else (),
+        prompt=start,
+        never=(),
+        end=end_token(run),
+        longest=longest,
+        usual_limit=min(longest, USUAL_LIMIT),
+        masks=masks,
+        memory_masks=(),
+        answer=None,
+        remarks=tuple(
+            sentence
+            for sentence, holds in (
+                (say("painting"), "custom" in run.settings.mask),
+                (say("edits"), bool(run.interventions)),
+            )
+            if holds
+        ),
+        rounding=ROUNDING_OF_LIBRARIES,
     )
 
 
@@ -133,7 +169,7 @@ def tokens_given(run: Run) -> Mapping[SequenceName, TokenSequence]:
 
     All tokens of a run that cannot write.
     """
-    if not _writes(run):
+    if run.attentions or not _writes(run):
         return run.tokens
     if "target" in run.tokens:
         return {"source": run.tokens["source"]}

@@ -8,10 +8,7 @@ from torch import Tensor
 
 from model.decoding import BeamTree, Read, Sampling, Step, Tokens, beam_search, decode, next_logits, rechosen
 from model.tracing import Stage, Trace
-from visualizer.runs.writer import Writer
-
-ROUNDING = 1e-6
-"""Up to this, numbers computed with and without a key/value cache count as the same."""
+from visualizer.runs.writer import ROUNDING, Writer
 
 
 @dataclass(frozen=True)
@@ -52,16 +49,18 @@ class Difference:
         probabilities: the largest difference of two probabilities.
         logits: the same of two logits.
         largest_logit: what a difference of logits is to be compared with.
+        rounding: up to this the numbers count as the same.
     """
 
     probabilities: float
     logits: float
     largest_logit: float
+    rounding: float = ROUNDING
 
     @property
     def is_rounding(self) -> bool:
-        """True if the difference is no more than float32 rounds."""
-        return self.probabilities <= ROUNDING and self.logits <= ROUNDING * max(1.0, self.largest_logit)
+        """True if the difference is no more than rounding makes."""
+        return self.probabilities <= self.rounding and self.logits <= self.rounding * max(1.0, self.largest_logit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +129,12 @@ def search(writer: Writer, how: Beam) -> BeamTree:
 def largest_difference(writer: Writer, steps: tuple[Step, ...]) -> Difference:
     """Return the difference of the steps from those of a reader that computes everything each time."""
     read = writer.reader(cached=False)
-    pairs = [(step.logits.double(), next_logits(read(step.tokens)).double()) for step in steps]
+    pairs = [(step.logits.double(), next_logits(read(step.tokens, None)).double()) for step in steps]
     return Difference(
         probabilities=max(_distance(own.softmax(0), plain.softmax(0)) for own, plain in pairs),
         logits=max(_distance(own, plain) for own, plain in pairs),
         largest_logit=max(float(plain.abs().max()) for _, plain in pairs),
+        rounding=writer.rounding,
     )
 
 

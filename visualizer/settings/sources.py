@@ -20,7 +20,7 @@ VIEWS_OF: Mapping[SourceName, tuple[str, ...]] = {
 
 _WITH_A_RUN: Mapping[SourceName, tuple[str, ...]] = {
     "built": tuple(name for name, view in VIEWS.items() if view.has_run),
-    "pretrained": ("heads", "compare", "lab"),
+    "pretrained": ("heads", "compare", "lab", "generate"),
     "recording": (),
 }
 
@@ -67,13 +67,15 @@ def _of_checkpoint(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[s
         found["layer"] = [number[0]]
     if panel == "mask" or "pretrained_mask" in link:
         found |= {"mask": ["custom"], "custom": link.get("pretrained_mask", ["k <= q and q - k < 4"])}
+    if list(link.get("pretrained_sampling", ())) == ["on"]:
+        found["strategy"] = ["sampling"]
     return {**found, **_TOOLS.get(panel, {}), **link, "weights": [PRETRAINED]}
 
 
 _RENAMED = {
     **{"pretrained_text": "text", "pretrained_second": "target", "pretrained_edits": "edits"},
     **{"pretrained_other_text": "other_text", "watched_item": "batch"},
-    **{"watched_head": "head", "watched_query": "query", "watched_key": "key"},
+    **{"watched_head": "head", "watched_query": "query", "watched_key": "key", "pretrained_steps": "limit"},
 }
 _TOOLS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "search": {"chart": ["measures"]},

@@ -14,7 +14,6 @@ Opened = Literal["none", "example", "given", "path", "uploaded"]
 MOST_HEADS = 256
 MOST_TOKENS = 2_048
 MOST_PLACES = 9_999_999
-MOST_WRITTEN = 64
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,6 @@ class WatchedChoice:
     watched_stage: str = setting("")
     watched_row: int = setting(0, most=MOST_PLACES)
     watched_column: int = setting(0, most=MOST_PLACES)
-    pretrained_sampling: bool = setting(False)
-    pretrained_steps: int = setting(8, least=1, most=MOST_WRITTEN)
 
 
 WATCHED: Mapping[str, Field] = fields_of(WatchedChoice)

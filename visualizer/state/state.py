@@ -95,10 +95,10 @@ class Choices:
 
 def read(link: Mapping[str, Sequence[str]]) -> Choices:
     """Read the choices of a link from its parameters, each with all its values."""
-    link = renewed(link)
-    settings, selection, notices = read_query(link)
-    training, of_training = read_training(link)
-    watched, of_watched = read_watched(link)
+    here = renewed(link)
+    settings, selection, notices = read_query(here)
+    training, of_training = read_training(here)
+    watched, of_watched = read_watched(here)
     notices = (*notices, *of_training, *of_watched)
     return Choices(settings, selection, notices, frozenset(link), training, watched)
 

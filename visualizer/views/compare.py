@@ -200,7 +200,9 @@ def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tu
     if run.example is not None:
         return ()
     if run.repeat is not None:
-        return (pressed_masks("mask_b", selection.mask_b),)
+        pressed = pressed_masks("mask_b", selection.mask_b)
+        positional = {name: label for name, label in pressed.offered.items() if name not in ("padding", "custom")}
+        return (replace(pressed, offered=positional),)
     is_meant = intent_of_b(run.settings, selection) is not None
     of_b = () if is_meant else selection.mask_b
     sides = {name: getattr(selection, name) for name in MASKS_OF_BOTH[: 1 if is_meant else 2]}

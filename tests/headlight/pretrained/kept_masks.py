@@ -1,4 +1,4 @@
-"""The attentions of a pass by kind, and whether they keep to a mask: what the tests of passes and proofs compare with."""
+"""The attentions of a pass by kind, and whether they keep to a mask, for the tests of passes and proofs."""
 
 from __future__ import annotations
 

@@ -5,9 +5,8 @@ import threading
 import pytest
 import torch
 
-from headlight.pretrained.passes import memory_of_run, run, with_mask, write_on
+from headlight.pretrained.passes import memory_of_run, run, with_mask
 from headlight.pretrained.tokens import Words, byte_of_character, readable_bytes, tokenized
-from model.decoding import Sampling
 from tests.headlight.pretrained.kept_masks import attentions_of, holds
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES
 
@@ -52,60 +51,6 @@ def test_the_memory_of_a_pass_is_known_before(checkpoint_of):
         assert kept * 0.8 <= memory_of_run(checkpoint, given, keep) <= kept * 1.6
 
 
-@pytest.mark.parametrize("family", ["llama", "bart", "t5"])
-def test_what_is_written_with_the_cache_is_what_a_pass_over_all_of_it_finds_likeliest(checkpoint_of, family):
-    _, checkpoint = checkpoint_of(family)
-    given = given_to(checkpoint, Words(TEXT, SECOND))
-    steps = list(write_on(checkpoint, given, 5))
-    name = "decoder_input_ids" if given.target else "input_ids"
-    read = "cross_attentions" if given.target else "attentions"
-    inputs = dict(given.inputs) if given.target else {"input_ids": given.inputs["input_ids"]}
-    for step in steps:
-        with torch.no_grad():
-            output = checkpoint.model(**inputs, output_attentions=True)
-        shares = output.logits[0, -1].double().softmax(0)
-        assert step.token.id == int(shares.argmax())
-        assert step.likely[0].probability == pytest.approx(float(shares.max()), abs=1e-6)
-        rows = torch.stack([weights[0, :, -1] for weights in getattr(output, read)])
-        torch.testing.assert_close(step.weights, rows, atol=1e-5, rtol=0)
-        inputs[name] = torch.cat((inputs[name], torch.tensor([[step.token.id]])), 1)
-    n_read = len(given.target or given.pieces)
-    assert [step.n_computed for step in steps] == [n_read, 1, 1, 1, 1][: len(steps)]
-    assert [step.n_source_computed for step in steps][:2] == [len(given.pieces) if given.target else 0, 0]
-
-
-def test_an_encoder_writes_nothing(checkpoint_of):
-    _, checkpoint = checkpoint_of("bert")
-    with pytest.raises(ValueError, match="is an encoder: it writes nothing"):
-        next(write_on(checkpoint, given_to(checkpoint, Words(TEXT)), 1))
-
-
-def test_sampling_draws_by_the_shares_and_shows_the_probabilities_of_the_model(checkpoint_of):
-    _, checkpoint = checkpoint_of("llama")
-    given = given_to(checkpoint, Words(TEXT))
-    greedy = next(write_on(checkpoint, given, 1))
-    model_says = {each.piece.id: each.probability for each in greedy.likely}
-    sampled = [next(write_on(checkpoint, given, 1, Sampling(2.0, 3, 1.0, seed))) for seed in range(12)]
-    best = [each.piece.id for each in greedy.likely[:3]]
-    assert {step.token.id for step in sampled} == set(best)
-    for step in sampled:
-        assert step.n_possible == 3
-        assert {each.piece.id: each.probability for each in step.likely} == model_says
-        wider = torch.tensor([model_says[token] for token in best]).double().sqrt()  # temperature 2
-        drawn_with = [each.share for each in step.likely[:3]]
-        assert drawn_with == pytest.approx((wider / wider.sum()).tolist(), abs=1e-6)
-    tokens = [[step.token.id for step in write_on(checkpoint, given, 4, Sampling(seed=7))] for _ in range(2)]
-    assert tokens[0] == tokens[1]
-    unlikely = next(
-        step
-        for seed in range(99)
-        for step in write_on(checkpoint, given, 1, Sampling(3.0, seed=seed))
-        if step.token.id not in model_says
-    )
-    assert unlikely.likely[-1].piece is unlikely.token
-    assert unlikely.likely[-1].rank > len(unlikely.likely)
-
-
 @pytest.mark.parametrize("family", ["t5", "bart"])
 @pytest.mark.parametrize("where", ["encoder", "decoder", "cross"])
 def test_each_kind_of_attention_of_an_encoder_decoder_takes_a_mask_of_its_own(checkpoint_of, family, where):
@@ -147,17 +92,6 @@ def test_another_mask_is_really_applied_in_every_head(checkpoint_of, family):
     if own is not None:  # the model's own mask, given in this way, changes nothing
         again = run(checkpoint, with_mask(checkpoint, given, own.expand(1, 1, n_tokens, n_tokens)[0]))
         torch.testing.assert_close(again.output, run(checkpoint, given).output, atol=1e-5, rtol=0)
-
-
-def test_writing_ends_with_the_end_token(checkpoint_of):
-    _, checkpoint = checkpoint_of("llama")
-    given = given_to(checkpoint, Words(TEXT))
-    first = next(write_on(checkpoint, given, 1)).token.id
-    checkpoint.config.eos_token_id, before = [first, 2], checkpoint.config.eos_token_id
-    try:
-        assert len(list(write_on(checkpoint, given, 5))) == 1
-    finally:
-        checkpoint.config.eos_token_id = before
 
 
 def test_two_sessions_in_one_model_do_not_disturb_each_other(checkpoint_of):

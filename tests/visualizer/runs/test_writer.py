@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from model.decoding import decode
+from model.decoding import Reader, decode
 from model.learning.tasks import EOS, SOS, TASKS
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.runs.compute import compute_run
@@ -56,7 +56,9 @@ def test_what_is_painted_over_the_source_stays_while_the_model_writes():
     settings = replace(VARIANTS["encoder-decoder"], mask=("causal", "padding", "custom"), **painted)
     run = compute_run(settings)
     writer = writer_of(run)
-    assert torch.equal(writer.source_masks[0], run.masks["encoder.layers.0.self_attention"].allowed)
+    reader = writer.reader(cached=False)
+    assert isinstance(reader, Reader)
+    assert torch.equal(reader.source_mask[0], run.masks["encoder.layers.0.self_attention"].allowed)
     assert writer.memory_masks[0].flatten().tolist() == [not pads for pads in run.tokens["source"].is_padding]
     assert any("The painted mask of the decoder is left out here" in remark for remark in writer.remarks)
     alone = writer_of(compute_run(replace(settings, custom_cross="")))
@@ -158,11 +160,11 @@ def test_the_chosen_masks_hold_for_tokens_to_come():
 def test_without_masks_every_token_so_far_is_seen():
     run = compute_run(replace(VARIANTS["decoder"], mask=(), pad=0))
     writer = writer_of(run)
-    trace = writer.reader(cached=False)(writer.prompt)
+    trace = writer.reader(cached=False)(writer.prompt, None)
     path = "decoder.layers.0.self_attention.weights"
     assert torch.equal(trace[path].value, run.trace[path].value)
     with pytest.raises(ValueError, match="causal"):
-        writer.reader(cached=True)(writer.prompt)
+        writer.reader(cached=True)(writer.prompt, None)
 
 
 def test_it_writes_no_more_than_the_positions_reach():
@@ -179,7 +181,9 @@ def test_what_does_not_hold_here_is_said():
     settings = replace(VARIANTS["decoder"], dropout=0.3, fault="after_softmax", mask=("causal", "custom"))
     run = compute_run(settings)
     writer = writer_of(run)
-    assert not writer.model.training
+    reader = writer.reader(cached=False)
+    assert isinstance(reader, Reader)
+    assert not reader.model.training
     assert run.model.training
     assert len(writer.remarks) == 3
     assert writer.masks.names == ("causal",)

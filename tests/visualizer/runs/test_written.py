@@ -101,7 +101,7 @@ def test_a_difference_that_is_no_rounding_is_seen():
 
 def test_a_trace_keeps_little():
     writer = writer_for("decoder")
-    whole = writer.reader(cached=False)(writer.prompt)
+    whole = writer.reader(cached=False)(writer.prompt, None)
     spared = Sparing(writer.reader(cached=False), for_cache=False)(writer.prompt)
     assert torch.equal(next_logits(spared), next_logits(whole))
     assert {path.rpartition(".")[2] for path in spared} == {"logits", "weights"}

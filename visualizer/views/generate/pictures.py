@@ -127,24 +127,26 @@ def bars_of(run: Run, step: Step, never: Tokens, *, sampled: bool) -> tuple[tupl
 
     Without sampling, the shares are the probabilities: what a token is chosen by.
     """
-    probabilities = step.logits.double().softmax(0)
+    logits = step.logits.double()
+    probabilities = logits.softmax(0)
     shares = step.probabilities if sampled else probabilities
-    order = step.logits.double().sort(descending=True, stable=True).indices.tolist()
-    ranks = {token: place + 1 for place, token in enumerate(order)}
-    shown = order[:N_BARS] if ranks[step.token] <= N_BARS else [*order[: N_BARS - 1], step.token]
+    order = logits.sort(descending=True, stable=True).indices
+    rank = 1 + int((order == step.token).nonzero())
+    shown = order[:N_BARS].tolist() if rank <= N_BARS else [*order[: N_BARS - 1].tolist(), step.token]
     bars = tuple(
         Bar(
             run.vocabulary[token],
-            ranks[token],
+            rank if token == step.token else place,
             float(probabilities[token]),
             float(shares[token]),
             chosen=token == step.token,
             never=token in never,
         )
-        for token in shown
+        for place, token in enumerate(shown, 1)
     )
-    rest = sorted(set(order) - set(shown))
-    return bars, Tail(len(rest), float(probabilities[rest].sum()), float(shares[rest].sum()))
+    rest = torch.ones(len(order), dtype=torch.bool)
+    rest[shown] = False
+    return bars, Tail(int(rest.sum()), float(probabilities[rest].sum()), float(shares[rest].sum()))
 
 
 def _sentence(run: Run, writer: Writer, how: OneByOne, step: Step) -> str:

@@ -62,7 +62,10 @@ def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -
     with st.spinner(say("writes")):
         shown = written_now(run.subject, writer, how)
     if selection.hidden:
-        _predict(run, writer, how, shown.written, selection)
+        if run.attentions:  # of tens of thousands of tokens none is guessed
+            say_covered(say("what_it_writes"))
+        else:
+            _predict(run, writer, how, shown.written, selection)
         return
     st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
     if shown.written.difference is not None:

@@ -24,11 +24,15 @@ say = texts_of(__name__)
 
 def render(case: Case) -> None:
     """Draw after how many layers each token is reached, and for one layer what may pass and what does."""
+    is_seen = bool(case.run.attentions)
+    if is_seen and case.attention.crosses:
+        st.info(say("not_of_cross"))
+        return
     reached = reached_in(case)
     _in_words(case, reached[case.selection.layer].numpy(), len(reached))
     steps = first_layer_reached(reached, begins_with_itself=not case.attention.crosses)
     panels = [_steps_panel(case, steps.numpy(), len(reached))]
-    measurement = measurement_of(case, case.attention.keys)
+    measurement = None if is_seen else measurement_of(case, case.attention.keys)
     if measurement is not None:
         layer = case.selection.layer
         may = reached[layer].numpy()

@@ -10,7 +10,6 @@ from visualizer.state.state import Choices
 from visualizer.views.watched import operations, recordings, way
 from visualizer.views.watched.panels import OnTop
 from visualizer.views.watched.pretrained import door as pretrained
-from visualizer.views.watched.pretrained import writing
 from visualizer.views.watched.trace import show_trace
 
 OPENED: Mapping[SourceName, Callable[[Choices, OnTop, Callable[[], None]], WatchedRun | None]] = {
@@ -22,7 +21,6 @@ OPENED: Mapping[SourceName, Callable[[Choices, OnTop, Callable[[], None]], Watch
 DRAWN: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
     "step": operations.render,
     "way": way.render,
-    "generate": writing.render,
 }
 """The views that are not of one attention, which ``show_trace`` draws itself."""
 

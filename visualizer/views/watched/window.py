@@ -47,8 +47,8 @@ def _say_largest(run: WatchedRun, attention: Attention, selection: Selection, qu
         return
     key = int(row.argmax())
     of_queries, of_keys = run.labels(attention, selection.batch)
-    named = {"query": _named(query, of_queries), "key": _named(key, of_keys)}
-    said = say("largest", head=head, weight=float(row.max()), **named)
+    of_query, of_key = _named(query, of_queries), _named(key, of_keys)
+    said = say("largest", query=of_query, head=head, weight=float(row.max()), key=of_key)
     is_drawn = keys.start <= key < keys.stop
     first = key // STEP * STEP
 

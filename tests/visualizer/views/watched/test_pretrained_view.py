@@ -15,7 +15,6 @@ from tests.visualizer.views.watched.test_watched_view import link_of, open_app, 
 from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
-from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.state.state import Choices
 from visualizer.views.lab import prove_checkpoint
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
@@ -61,9 +60,14 @@ def test_a_loaded_model_writes_on_and_is_stepped_through(tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "pretrained_text": "the cat", "watched_panel": "write"}
     app = open_app(watched_door="pretrained", **query)
-    steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
-    assert len(steps["steps"]) == NOTHING_WATCHED.pretrained_steps
+    steps = next(header for header in pictures(app).values() if header["key"] == "generation_steps")
+    assert [step["computed"] for step in steps["steps"]][:3] == [5, 6, 7]
+    cached = open_app(view="generate", source="pretrained", pretrained_model=tiny, text="the cat", cached="on")
+    steps = next(header for header in pictures(cached).values() if header["key"] == "generation_steps")
     assert [step["computed"] for step in steps["steps"]][:3] == [5, 1, 1]
+    assert "With the cache as without" in said(cached)
+    beams = open_app(view="generate", source="pretrained", pretrained_model=tiny, text="the cat", strategy="beam")
+    assert any(header["key"] == "generation_tree" for header in pictures(beams).values())
     app.segmented_control(key="view").set_value("step").run()
     assert any(header["key"] == "watched_tree" for header in pictures(app).values())
     assert not app.exception
@@ -145,12 +149,12 @@ def test_what_is_built_here_and_a_checkpoint_find_their_settings_again():
 def test_an_encoder_decoder_writes_on(tmp_path):
     folder = str(saved("t5", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
-    query = {"pretrained_model": folder, "pretrained_text": "the cat", "pretrained_steps": "3"}
+    query = {"pretrained_model": folder, "pretrained_text": "the cat", "pretrained_steps": "3", "cached": "on"}
     app = open_app(watched_door="pretrained", **query, watched_panel="write", pretrained_sampling="on")
-    steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
+    steps = next(header for header in pictures(app).values() if header["key"] == "generation_steps")
     assert steps["title"] == "Cross-attention over the source"
     assert [step["source_computed"] for step in steps["steps"]][:2] == [6, 0]
-    assert "stop" in said(app)
+    assert link_of(app)["strategy"] == "sampling"
     assert not app.exception
 
 

@@ -185,7 +185,7 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
         "view": "heads",
         "watched_source": "given",
         "layer": "1",
-    }  # the one with an error
+    }
     assert link_of(app) == {**opened, "watched_attention": "layers.1.self_attn"}
 
 

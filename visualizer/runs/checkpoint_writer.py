@@ -1,0 +1,76 @@
+"""A checkpoint that writes: what it starts from, what it reads with, and where it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from headlight.pretrained.reading import Reader, Reading, end_of
+from model import CombinedMask, Trace
+from model.config import Architecture
+from model.decoding import Read, Tokens
+from model.tracing import Stage
+from visualizer.runs.checkpoints import MOST_TOKENS, checkpoint_of, has_own_masks, input_of
+from visualizer.runs.run import Run
+from visualizer.runs.seen import named
+
+ROUNDING = 1e-4
+"""Up to this share of the largest logit, numbers with and without a cache count as the same."""
+
+
+def prompt_of(run: Run) -> Tokens:
+    """The tokens that are continued, without their padding: of an encoder-decoder those of its target."""
+    sequence = run.tokens["target" if "target" in run.tokens else "source"]
+    return tuple(token for token, pads in zip(sequence.ids, sequence.is_padding, strict=True) if not pads)
+
+
+def longest_of(run: Run) -> int:
+    """The number of tokens that there are positions for after the prompt."""
+    return (checkpoint_of(run.settings).most_tokens or 2 * MOST_TOKENS) - len(prompt_of(run)) + 1
+
+
+def end_token(run: Run) -> int | None:
+    """The token that ends what the checkpoint writes."""
+    return end_of(checkpoint_of(run.settings))
+
+
+def reader_of(run: Run, masks: CombinedMask, n_tokens: int, *, cached: bool) -> Read:
+    """Return what reads the tokens so far, with or without the cache of ``transformers``."""
+    settings = replace(run.settings, text=run.text, pretrained_batch=False, edits="")
+    checkpoint = checkpoint_of(settings)
+    allowed: Tensor | None = None
+    if not has_own_masks(settings):
+        everything = torch.ones(1, 1, n_tokens, n_tokens, dtype=torch.bool)
+        allowed = everything if masks.allowed is None else masks.allowed
+    reader = Reader(checkpoint, input_of(settings), cached=cached, allowed=allowed)
+
+    def read(tokens: Tokens, _before: Trace | None = None) -> Trace:
+        return Trace({stage.path: stage for stage in _stages(reader(tokens), settings.architecture)})
+
+    return read
+
+
+def _stages(reading: Reading, architecture: Architecture) -> Iterator[Stage]:
+    """The weights of every attention, the rows of keys that were computed, and the logits of the next token."""
+    for path, attention in named(reading.trace, architecture).items():
+        if attention.weights is not None:
+            yield _stage(f"{path}.weights", attention.weights.float(), "B H Tq Tk")
+        if ".layers.0." in path and attention.key is not None:
+            key = attention.key.float()
+            yield _stage(f"{path}.k", key, "B H Tk Dh")
+            yield _stage(f"{path}.k_proj", _new(path, key, reading), "B Tn D")
+    yield _stage("logits", reading.logits[None, None], "B T V")
+
+
+def _new(path: str, key: Tensor, reading: Reading) -> Tensor:
+    """(B, Tn, D), the keys that were computed in this pass: those of a source in the first alone."""
+    is_first, is_own = reading.n_new == reading.n_all, path.endswith("self_attention")
+    n_new = key.shape[2] if is_first else reading.n_new if is_own else 0
+    return key[:, :, key.shape[2] - n_new :].transpose(1, 2).flatten(2)
+
+
+def _stage(path: str, value: Tensor, symbols: str) -> Stage:
+    return Stage(path, value, tuple(zip(symbols.split(), value.shape, strict=True)), (__file__, 0))
