@@ -116,9 +116,16 @@ def load() -> Choices:
 
 
 def save(choices: Choices) -> None:
-    """Remember what is shown, in place of what the page says until now."""
+    """Remember what is shown, in place of what the page says until now.
+
+    A view that the source does not have is its heads: a page that was behind may still have offered it.
+    """
     controls.chosen_in(_PART_OF)
-    memory[_CHOICES] = choices
+    selection = choices.selection
+    view = view_in(selection.source, selection.view)
+    memory[_CHOICES] = (
+        choices if view == selection.view else replace(choices, selection=replace(selection, view=view))
+    )
 
 
 def show_link() -> None:

@@ -1,4 +1,5 @@
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from visualizer.state.state import has_index, index_in
 
@@ -14,3 +15,19 @@ def test_a_browser_can_send_anything(event):
 def test_an_index_is_read():
     assert has_index({"row": 7}, "row")
     assert index_in({"row": 7}, "row") == 7
+
+
+def test_a_view_that_the_source_does_not_have_is_its_heads():
+    def script():
+        import streamlit as st
+
+        from visualizer.settings.settings import Selection, Settings
+        from visualizer.state import state
+
+        state.save(state.Choices(Settings(), Selection(source="recording", view="lab")))
+        state.select(view="train")  # as a page says that was behind
+        st.text(state.chosen().selection.view)
+
+    app = AppTest.from_function(script).run()
+    assert not app.exception
+    assert app.text[0].value == "heads"

@@ -130,16 +130,18 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
     with st.spinner(say("writes")):
         tree = searched(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
-    st.caption(
+    never = say("and").join(markdown_safe(run.vocabulary[token]) for token in writer.never)
+    said = [
         say(
             "hypotheses",
             n_hypotheses=len(nodes) - 1,
             n_kept=sum(node.kept for node in nodes) - 1,
             n_finished=sum(nodes[index].finished for index in best),
-            never=say("and").join(markdown_safe(run.vocabulary[token]) for token in writer.never),
-        )
-        + (f" {say('without_cache')}" if selection.cached else "")
-    )
+        ),
+        say("never_written", never=never) if never else "",
+        say("without_cache") if selection.cached else "",
+    ]
+    st.caption(" ".join(filter(None, said)))
     key = "generation_tree"
     mount(generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take)
 
