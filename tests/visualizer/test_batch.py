@@ -269,7 +269,14 @@ def test_a_batch_that_becomes_smaller_shows_its_last_sequence():
 def test_many_lines_are_offered_in_a_menu():
     app = open_app(text="\n".join("abcdefgh"), batch="7")
     assert_healthy(app)
-    assert app.selectbox(key="batch").value == 7
+    (menu,) = [one for one in app.selectbox if one.label == "Sequence"]
+    assert menu.value == "7 h"
+    menu.set_value("2 c").run()
+    assert app.query_params["batch"] == "2"
+    app.text_area(key="text").set_value("\n".join("rstuvwxy")).run()
+    (menu,) = [one for one in app.selectbox if one.label == "Sequence"]
+    assert menu.value == "2 t"
+    assert_healthy(app)
 
 
 def test_one_click_does_what_a_refusal_proposes():

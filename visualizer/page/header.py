@@ -23,7 +23,7 @@ from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import FIELDS, Selection
 from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
@@ -181,8 +181,14 @@ def batch_items(beginnings: Sequence[str]) -> None:
     names = [f"{i} {beginning}" if beginning else str(i) for i, beginning in enumerate(beginnings)]
     if len(beginnings) <= FEW:
         widgets.segments("batch", offered, format_func=lambda i: markdown_safe(names[i]))
-    else:
-        widgets.choice("batch", offered, format_func=names.__getitem__)
+        return
+    shown = names[min(state.chosen().selection.batch, len(names) - 1)]
+    st.selectbox(  # by the whole name: under the same number another text has another one
+        FIELDS["batch"].label,
+        names,
+        index=names.index(shown),
+        **widgets.following("line_of_batch", shown, lambda name: state.select(batch=names.index(name))),
+    )
 
 
 FEW = 6

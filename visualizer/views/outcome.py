@@ -60,15 +60,7 @@ def draw_outcome(found: Outcome, selection: Selection) -> None:
     pair, row = (found.before, found.after), found.row
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="outcome"):
         st.markdown(say("after", row=row, label=markdown_safe(found.label)), width="content")
-        token = st.selectbox(
-            FIELDS["compared_token"].label,
-            offered,
-            index=offered.index(chosen),
-            format_func=lambda token: visible_whole(found.text_of(token)),
-            label_visibility="collapsed",
-            width=150,
-            **widgets.following("token_of_outcome", chosen, _compare_by),
-        )
+        token = _choose(found, offered, chosen)
         logit_a, logit_b = (float(logits[row, token]) for logits in pair)
         st.markdown(say("logit", a=logit_a, b=logit_b), width="content")
         share_a, share_b = (float(logits[row].softmax(-1)[token]) for logits in pair)
@@ -78,8 +70,19 @@ def draw_outcome(found: Outcome, selection: Selection) -> None:
             st.markdown(say("loss", a=float(loss_a), b=float(loss_b)), width="content")
 
 
-def _compare_by(token: int) -> None:
-    state.select(compared_token=token)
+def _choose(found: Outcome, offered: Sequence[int], chosen: int) -> int:
+    """Choose the token by its name and its number: under a new name, the same number is another choice."""
+    named = {f"{visible_whole(found.text_of(token))} #{token}": token for token in offered}
+    shown = next(name for name, token in named.items() if token == chosen)
+    name = st.selectbox(
+        FIELDS["compared_token"].label,
+        list(named),
+        index=list(named).index(shown),
+        label_visibility="collapsed",
+        width=150,
+        **widgets.following("token_of_outcome", shown, lambda name: state.select(compared_token=named[name])),
+    )
+    return named.get(name, chosen)
 
 
 def next_token_loss(logits: Tensor, following: Sequence[int]) -> Tensor | None:
