@@ -72,7 +72,11 @@ class Reader:
         return {"encoder_outputs": encoded, "attention_mask": source.get("attention_mask")}
 
     def __call__(self, tokens: Sequence[int]) -> Reading:
-        """Read the tokens: all of them, or with a cache those that it does not hold."""
+        """Read the tokens: all of them, or with a cache those that it does not hold.
+
+        Raises:
+            ValueError: the code of the model cannot be given the mask.
+        """
         model, (read, cache) = self._checkpoint.model, self._kept
         if read != tuple(tokens[: len(read)]) or len(read) == len(tokens):
             read, cache = (), None
@@ -85,8 +89,14 @@ class Reader:
         kept = {of_cache: cache} if self._cached else {}
         with self._checkpoint.lock, torch.no_grad():
             encoded = self._encoded
-            with watch(model, keep="attentions", to="cpu") as trace:
-                output = model(**inputs, **kept, **encoded, use_cache=self._cached)
+            try:
+                with watch(model, keep="attentions", to="cpu") as trace:
+                    output = model(**inputs, **kept, **encoded, use_cache=self._cached)
+            except (RuntimeError, IndexError, TypeError, ValueError) as error:  # whatever its own code raises
+                if self._allowed is None:
+                    raise
+                beside = " beside its cache" if self._cached else ""
+                raise ValueError(f"The code of {self._checkpoint.name} takes no other mask{beside}.") from error
         if self._cached:
             self._kept = tuple(tokens), getattr(output, of_cache)
         return Reading(trace, output.logits[0, -1].float().cpu(), len(tokens) - len(read), len(tokens))

@@ -15,7 +15,7 @@ from model.decoding import Read, Tokens
 from model.tracing import Stage
 from visualizer.runs.checkpoints import MOST_TOKENS, checkpoint_of, has_own_masks, input_of
 from visualizer.runs.run import Run
-from visualizer.runs.seen import named
+from visualizer.runs.seen import named, per_head, with_heads
 
 ROUNDING = 1e-4
 """Up to this share of the largest logit, numbers with and without a cache count as the same."""
@@ -55,11 +55,11 @@ def reader_of(run: Run, masks: CombinedMask, n_tokens: int, *, cached: bool) -> 
 
 def _stages(reading: Reading, architecture: Architecture) -> Iterator[Stage]:
     """The weights of every attention, the rows of keys that were computed, and the logits of the next token."""
-    for path, attention in named(reading.trace, architecture).items():
+    for path, attention in named((with_heads(one, 1) for one in reading.trace), architecture).items():
         if attention.weights is not None:
             yield _stage(f"{path}.weights", attention.weights.float(), "B H Tq Tk")
-        if ".layers.0." in path and attention.key is not None:
-            key = attention.key.float()
+        if ".layers.0." in path and (key := per_head(attention.key, attention)) is not None:
+            key = key.float()
             yield _stage(f"{path}.k", key, "B H Tk Dh")
             yield _stage(f"{path}.k_proj", _new(path, key, reading), "B Tn D")
     yield _stage("logits", reading.logits[None, None], "B T V")

@@ -25,7 +25,7 @@ from visualizer.runs.interventions import edits_of
 from visualizer.runs.masks_in_force import Masks, promised_masks
 from visualizer.runs.paths import in_layer, without_layer
 from visualizer.runs.run import Run, in_items
-from visualizer.runs.seen import ALL, SeenStage, cut, head_names, named, own_masks, stages_of
+from visualizer.runs.seen import ALL, SeenStage, cut, head_names, named, own_masks, stages_of, with_heads
 from visualizer.runs.tokens import TokenSequence
 from visualizer.safe_text import visible
 from visualizer.settings.attentions import MaskedAttention, seen_by
@@ -155,13 +155,13 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     try:
         settings = _with_named_edits(settings, checkpoint, given)
         edits = _edits(settings, checkpoint, given)
-        seen, contexts = _pass(checkpoint, _masked(checkpoint, given, changed), edits)
+        seen, contexts = _pass(checkpoint, given, changed, edits)
     except (ValueError, TraceError) as error:
         if not settings.edits:
             raise
         settings, complaints, edits = replace(settings, edits=""), (*complaints, str(error)), {}
-        seen, contexts = _pass(checkpoint, _masked(checkpoint, given, changed), edits)
-    attentions = _named(checkpoint, seen.trace)
+        seen, contexts = _pass(checkpoint, given, changed, edits)
+    attentions = _named(checkpoint, seen.trace, len(batches["source"]))
     masks = {**_own_masks(attentions, batches), **_by_layer(changed, attentions)}
     operations = _operations(checkpoint, given) if contexts else {}
     for path, attention in attentions.items():
@@ -195,13 +195,13 @@ _WHERE: Mapping[str, Where] = {
 }
 
 
-def _named(checkpoint: Checkpoint, seen: Sequence[Attention]) -> dict[str, Attention]:
+def _named(checkpoint: Checkpoint, seen: Sequence[Attention], n_items: int) -> dict[str, Attention]:
     """The attentions by their paths in the paper's names.
 
     Raises:
         ValueError: those of one kind have different sizes.
     """
-    found = named(seen, checkpoint.part)
+    found = named((with_heads(attention, n_items) for attention in seen), checkpoint.part)
     sizes = {(without_layer(path), attention.shape) for path, attention in found.items()}
     if len(sizes) > len(masked_attentions(checkpoint.part)):
         raise ValueError(say("sizes_differ", name=checkpoint.name))
@@ -211,7 +211,7 @@ def _named(checkpoint: Checkpoint, seen: Sequence[Attention]) -> dict[str, Atten
 def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
     """The settings that a checkpoint fixes."""
     if checkpoint not in _SHAPES:
-        named = _named(checkpoint, run(checkpoint, given, keep="shapes").trace)
+        named = _named(checkpoint, run(checkpoint, given, keep="shapes").trace, len(given.lines) or 1)
         depths = [len(list(_layers(kind.path, named))) for kind in masked_attentions(checkpoint.part)]
         of_decoder = depths[1] if len(depths) > 1 and depths[1] != depths[0] else 0
         n_heads = next(iter(named.values())).n_heads
@@ -345,7 +345,10 @@ def _operations(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, str]:
     """The operation whose result is the context of an attention, by the path of the context."""
     if checkpoint not in _OPERATIONS:
         seen = run(checkpoint, given, keep="all").trace
-        found = {f"{path}.context": _context(seen.stages, each) for path, each in _named(checkpoint, seen).items()}
+        found = {
+            f"{path}.context": _context(seen.stages, each)
+            for path, each in _named(checkpoint, seen, len(given.lines) or 1).items()
+        }
         _OPERATIONS[checkpoint] = {path: operation for path, operation in found.items() if operation}
     return _OPERATIONS[checkpoint]
 
@@ -373,9 +376,21 @@ def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, SeenOperati
     return run(checkpoint, tokenized(checkpoint, words, MOST_TOKENS), keep="all").trace.stages
 
 
-def _pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Tensor]]:
-    """The pass, and what the contexts that were edited came to, by the path of the operation."""
-    seen = run(checkpoint, given, keep="all" if edits else "attentions", edits=edits)
+def _pass(
+    checkpoint: Checkpoint, given: Tokenized, changed: Mapping[str, CombinedMask], edits: Mapping[str, Edit]
+) -> tuple[Pass, dict[str, Tensor]]:
+    """The pass, and what the contexts that were edited came to, by the path of the operation.
+
+    Raises:
+        ValueError: the model cannot be given the masks, or an edit does not fit.
+    """
+    masked = _masked(checkpoint, given, changed)
+    try:
+        seen = run(checkpoint, masked, keep="all" if edits else "attentions", edits=edits)
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:  # whatever its own code raises
+        if not changed or isinstance(error, TraceError):
+            raise
+        raise ValueError(say("takes_no_mask", name=checkpoint.name)) from error
     values = {path: seen.trace.stages[path].value for path in edits}
     seen.trace.stages = {}  # nothing else is drawn of them here
     return seen, {path: value for path, value in values.items() if value is not None}

@@ -279,6 +279,10 @@ class Run(KeepsResults):
         if self.axes_seen is not None and symbol in ("Tq", "Tk"):
             return self.axes_seen[symbol == "Tk"]
         sequence = self._sequence(path, symbol)
+        seen = self.attentions.get(path.rpartition(".")[0])
+        if sequence is not None and seen is not None and symbol == "Tk" and seen.sinks:
+            labels = (*self.tokens[sequence].labels, *(say("sink"),) * seen.sinks)
+            return Axis(_AXIS_NAMES[symbol], labels, sequence)
         if sequence is not None and size <= len(self.tokens[sequence].labels):
             return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
         if symbol == "V" and isinstance(self.vocabulary, tuple) and size == len(self.vocabulary):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
@@ -56,6 +57,21 @@ def head_names(attention: Attention) -> tuple[str, ...]:
     return tuple(say("keys_and_values", group=group) for group in key_groups(attention))
 
 
+def with_heads(attention: Attention, n_items: int) -> Attention:
+    """The same with its heads beside the sequences, where the model has sequences and heads in one axis."""
+    n_all, n_heads = attention.shape[:2]
+    if n_heads != 1 or n_all == n_items or n_all % n_items:
+        return attention
+
+    def apart(tensor: Tensor | None) -> Tensor | None:
+        is_joined = tensor is not None and tensor.dim() == 4 and tensor.shape[:2] == (n_all, 1)
+        return tensor.view(n_items, -1, *tensor.shape[2:]) if tensor is not None and is_joined else tensor
+
+    names = ("weights", "allowed", "bias", "query", "key", "value", "context")
+    found: dict[str, Any] = {name: apart(getattr(attention, name)) for name in names}
+    return replace(attention, shape=(n_items, n_all // n_items, *attention.shape[2:]), **found)
+
+
 def cut(attention: Attention, items: slice = ALL, queries: slice = ALL, keys: slice = ALL) -> Attention:
     """The same attention in some of its sequences, queries and keys."""
 
@@ -67,7 +83,7 @@ def cut(attention: Attention, items: slice = ALL, queries: slice = ALL, keys: sl
         return (whole[items] if len(whole) > 1 else whole)[..., queries, keys]
 
     def vectors(tensor: Tensor | None, tokens: slice) -> Tensor | None:
-        found = _per_head(tensor, attention)
+        found = per_head(tensor, attention)
         return None if found is None else found[items, :, tokens]
 
     sizes = [
@@ -128,11 +144,11 @@ def _stages_of_one(path: str, attention: Attention, allowed: Tensor | None) -> I
         return SeenStage(f"{path}.{name}", make, dims, "attention.py")
 
     vectors = (("q", attention.query, "Tq"), ("k", attention.key, "Tk"), ("v", attention.value, "Tk"))
-    per_head = [(name, _per_head(tensor, attention), symbol) for name, tensor, symbol in vectors]
-    for name, tensor, symbol in per_head:
+    of_heads = [(name, per_head(tensor, attention), symbol) for name, tensor, symbol in vectors]
+    for name, tensor, symbol in of_heads:
         if tensor is not None:
             yield stage(name, partial(_repeated, tensor, sizes["H"]), f"B H {symbol} Dh", tensor.shape[-1])
-    if all(tensor is not None for _, tensor, _ in per_head[:2]):
+    if all(tensor is not None for _, tensor, _ in of_heads[:2]):
         yield stage("scaled_scores", partial(scores_of, attention), "B H Tq Tk")
         yield stage("masked_scores", partial(scores_of, attention, allowed), "B H Tq Tk")
     if allowed is not None:
@@ -149,7 +165,7 @@ def scores_of(attention: Attention, allowed: Tensor | None = None, rows: slice =
     Raises:
         ValueError: its queries and keys were not kept.
     """
-    query, key = _per_head(attention.query, attention), _per_head(attention.key, attention)
+    query, key = per_head(attention.query, attention), per_head(attention.key, attention)
     if query is None or key is None:
         raise ValueError(f"no queries and keys of {attention.path} were kept")
     scores = (
@@ -167,7 +183,7 @@ def scores_of(attention: Attention, allowed: Tensor | None = None, rows: slice =
 
 def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
     """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or add a sink."""
-    vectors = _per_head(attention.query, attention), _per_head(attention.key, attention)
+    vectors = per_head(attention.query, attention), per_head(attention.key, attention)
     if attention.sinks or attention.weights is None or any(each is None for each in vectors):
         return False
     rows = slice(-_ROWS_CHECKED, None)
@@ -175,7 +191,7 @@ def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
     return bool((again - attention.weights[:, :, rows].float()).abs().max() <= SAME)
 
 
-def _per_head(tensor: Tensor | None, attention: Attention) -> Tensor | None:
+def per_head(tensor: Tensor | None, attention: Attention) -> Tensor | None:
     """(B, heads, T, D), out of four axes, or three that join sequences and heads; None where they are others."""
     if tensor is not None and tensor.dim() == 3 and len(tensor) % attention.shape[0] == 0:
         tensor = tensor.view(attention.shape[0], -1, *tensor.shape[1:])
@@ -211,11 +227,8 @@ def _named(attention: Attention, allowed: Tensor, pads: Tensor) -> CombinedMask:
     if bool(whole.all()):
         return CombinedMask({})
     width = max(1, int(whole[0, 0, -1, :n_keys].sum()))
-    parts = {
-        "causal": causal(n_queries, n_keys),
-        "padding": padding(pads),
-        "sliding_window": sliding_window(n_queries, n_keys, width),
-    }
+    parts = {"causal": causal(n_queries, n_keys), "sliding_window": sliding_window(n_queries, n_keys, width)}
+    parts["padding"] = padding(pads if pads.shape[-1] == n_keys else pads.new_zeros(1, n_keys))
     for names in (("causal",), ("padding",), ("causal", "padding"), ("causal", "sliding_window")):
         mask = CombinedMask({name: functional.pad(parts[name], (0, attention.sinks), value=True) for name in names})
         if mask.allowed is not None and bool((mask.allowed == whole).all()):

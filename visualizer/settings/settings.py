@@ -57,7 +57,7 @@ PassedTo = Literal[
 ]
 OneRow = Literal["usual", "one", "all"]
 LabPanel = Literal["translate", "load", "apply", "scores", "blocks", "reach", "prove"]
-Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
+Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures", "bias"]
 Question = Literal["usual", "seen", "most"]
 Claim = Literal["intended", "promised", "causal"]
 Embeddings = Literal["target", "source"]

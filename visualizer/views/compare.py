@@ -67,7 +67,11 @@ def render(run: Run, selection: Selection) -> None:
         a, b = run, run.repeat(replace(run.settings, mask=selection.mask_b))
     else:
         settings = compared_settings(run.settings, selection)
-        a, b = (cached_run(each).at(run.item).alone() for each in settings)
+        try:
+            a, b = (cached_run(each).at(run.item).alone() for each in settings)
+        except ValueError as error:  # a checkpoint that takes no other mask
+            st.error(markdown_safe(str(error)), icon=":material/error:")
+            return
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
     same, batch = picture.a.modules, picture.a.batch

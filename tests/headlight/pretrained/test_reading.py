@@ -79,3 +79,12 @@ def test_an_encoder_writes_nothing(checkpoint_of):
 def test_the_end_token_is_the_tokenizers(checkpoint_of):
     _, checkpoint = checkpoint_of("llama")
     assert end_of(checkpoint) == checkpoint.tokenizer.eos_token_id
+
+
+def test_a_cache_that_forgets_takes_no_other_mask(checkpoint_of):
+    _, checkpoint = checkpoint_of("mistral")
+    given, tokens = begun(checkpoint)
+    reader = Reader(checkpoint, given, cached=True, allowed=causal(32, 32))
+    tokens = [*tokens, int(reader(tokens).logits.argmax())]
+    with pytest.raises(ValueError, match="takes no other mask beside its cache"):
+        reader(tokens)

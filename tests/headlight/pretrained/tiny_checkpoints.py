@@ -28,12 +28,23 @@ FAMILIES = {
     "bart": ("BartForConditionalGeneration", BART),
     "t5": ("T5ForConditionalGeneration", T5),
 }
+OTHERS = {
+    "gpt_oss": (
+        "GptOssForCausalLM",
+        {**LLAMA, "num_local_experts": 2, "num_experts_per_tok": 1, "sliding_window": 4},
+    ),
+    "mistral": ("MistralForCausalLM", {**LLAMA, "sliding_window": 4}),
+    "bloom": ("BloomForCausalLM", {"hidden_size": 16, "n_layer": 2, "n_head": 4}),
+    "xglm": ("XGLMForCausalLM", {"d_model": 16, "num_layers": 2, "attention_heads": 4, "ffn_dim": 32}),
+}
+"""With sinks, with windows, and with sequences and heads in one axis, of the keys or of all."""
+
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 def saved(family: str, folder: Path) -> Path:
     """A random model of a family, with its tokenizer, as a checkpoint."""
-    name, sizes = FAMILIES[family]
+    name, sizes = {**FAMILIES, **OTHERS}[family]
     tokenizer = wordpiece() if family == "bert" else byte_level(ends=family in ("bart", "t5"))
     kind = getattr(transformers, name)
     config = kind.config_class(

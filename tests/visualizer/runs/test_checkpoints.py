@@ -10,7 +10,7 @@ import torch
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokens import Words, tokenized
 from model.masks import causal
-from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
+from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from visualizer.masks import OWN
 from visualizer.runs.checkpoints import checkpoint_of, opened
 from visualizer.runs.paths import attention_modules
@@ -20,6 +20,7 @@ from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.interventions import Intervention, write_interventions
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, write_planes
 from visualizer.settings.settings import Settings
+from visualizer.views.head_measures import measure_heads
 from visualizer.work.cache import cached_run
 
 HEAD, HEAD_DIM = 1, 4
@@ -232,4 +233,23 @@ def test_what_is_not_in_memory_is_said(settings_of):
     settings = replace(settings_of("llama"), pretrained_model="elsewhere")
     assert opened(settings) is None
     with pytest.raises(ValueError, match="elsewhere is not open"):
+        cached_run(settings)
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_other_ways_of_writing_an_attention_are_read_too(family, settings_of):
+    settings = settings_of(family, text="the cat sat")
+    run = cached_run(settings)
+    modules = attention_modules(run.trace)
+    for module, expected in zip(modules, reported(settings).attentions, strict=True):
+        weights = run.trace[f"{module}.weights"].value
+        torch.testing.assert_close(weights[..., : expected.shape[-1]], expected, atol=1e-5, rtol=0)
+        assert len(run.axes(f"{module}.weights")[1].labels) == weights.shape[-1]
+        assert run.mask_of(module).names in (("causal",), ("causal", "sliding_window"))
+    assert len(measure_heads(run, list(modules))) == 2 * 4
+
+
+def test_a_checkpoint_that_takes_no_other_mask_says_so(settings_of):
+    settings = settings_of("bloom", mask=("prefix",))
+    with pytest.raises(ValueError, match="runs under its own masks alone"):
         cached_run(settings)

@@ -14,7 +14,7 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.registry import entry_of
 from visualizer.state import state
 from visualizer.state.controls import give_emptiable
-from visualizer.views.charts import heads, measures, positions, residual, row
+from visualizer.views.charts import bias, heads, measures, positions, residual, row
 
 CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
     "positions": positions.draw,
@@ -24,6 +24,7 @@ CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
     "distance": heads.draw_distance,
     "directions": heads.draw_directions,
     "measures": measures.draw,
+    "bias": bias.draw,
 }
 """The function that draws each chart, by its name in the link."""
 
@@ -42,6 +43,7 @@ def charts_of_heads(run: Run) -> tuple[str, ...]:
         "distance",
         *(("directions", "row", "temperature") if has_scores else ()),
         *(("measures",) if _has_tokens(run, modules[0]) else ()),
+        *(("bias",) if any(attention.bias is not None for attention in run.attentions.values()) else ()),
     )
 
 

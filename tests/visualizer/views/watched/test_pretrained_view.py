@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokens import Words, tokenized
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
+from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state.state import Choices
+from visualizer.views.charts import bias
 from visualizer.views.lab import prove_checkpoint
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.work.cache import cached_run
@@ -120,6 +123,23 @@ def test_every_view_shows_every_family(family, view, tmp_path):
     for chart in ("distance", "directions", "row", "temperature", "measures") if view == "heads" else ():
         app.selectbox(key=next(each.key for each in app.selectbox if each.label == "Charts")).set_value(chart).run()
         assert not app.exception
+
+
+def test_the_bias_of_the_scores_is_a_chart(tmp_path, monkeypatch):
+    folder = str(saved("t5", tmp_path))
+    checkpoint = open_checkpoint(cost_of(folder), lambda *_: None)
+    drawn = []
+    monkeypatch.setattr(
+        bias, "tensor_grid", lambda panels, **more: (drawn.extend(panels), tensor_grid(panels, **more))[1]
+    )
+    query = {"pretrained_model": folder, "text": "the cat", "stage": "encoder.self_attention.weights", "head": "1"}
+    app = open_app(view="heads", source="pretrained", weights="pretrained", chart="bias", **query)
+    assert not app.exception
+    assert drawn[0].title == "Bias of layer 0, head 1"
+    with torch.no_grad():
+        layer = checkpoint.model.get_encoder().block[0].layer[0].SelfAttention
+        expected = layer.compute_bias(6, 6)[0, 1]
+    np.testing.assert_allclose(drawn[0].array, expected.numpy(), atol=1e-6)
 
 
 def test_results_are_covered_and_asked_about(tiny):
