@@ -19,6 +19,7 @@ NOT_COMPARED = {
     ".st-key-class_answers": "whether the poll is open is a choice of one page",
     ".st-key-tally": "what a class has answered is counted anew with every page that opens",
     ".tools > :is([aria-label=Undo], [aria-label=Redo])": "what can be undone is the history of one page",
+    ".tools > [aria-label=Look]": "whether a page paints or only looks is its own",
     ".st-key-back_to_the_way": "where a person came from is the history of one page",
 }
 """The parts that are left out of a screen, and why."""
