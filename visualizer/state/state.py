@@ -224,12 +224,9 @@ def fit_to_checkpoint(architecture: Architecture) -> Choices:
     """Take over the architecture of the checkpoint that is open, which a link cannot say."""
     before = chosen()
     if before.settings.architecture != architecture:
-        stage = default_stage(architecture)
-        save(
-            with_changes(
-                replace(before, selection=replace(before.selection, stage=stage)), architecture=architecture
-            )
-        )
+        stage = before.selection.stage if "stage" in before.given else default_stage(architecture)
+        looked_at = replace(before, selection=replace(before.selection, stage=stage))
+        save(with_changes(looked_at, architecture=architecture))
     return chosen()
 
 
