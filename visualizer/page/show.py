@@ -30,7 +30,7 @@ from visualizer.views import RENDER
 from visualizer.views.citation import citation
 from visualizer.views.edits import edit_menu, edits_made
 from visualizer.views.watched.pretrained import door
-from visualizer.views.watched.view import show_other_model
+from visualizer.views.watched.view import show_operations, show_recording
 from visualizer.work.cache import cached_run, prepare_process
 
 say = texts_of(__name__)
@@ -47,8 +47,8 @@ def show(choices: Choices) -> None:
         if checkpoint is None:
             return
         choices = state.fit_to_checkpoint(checkpoint.part)
-    if source != "built" and not has_run(source, name):
-        show_other_model(choices, header.on_top, header.glossary_alone)
+    if source == "recording":
+        show_recording(choices, header.on_top, header.glossary_alone)
         return
     if not view.has_run:
         header.glossary_alone()
@@ -87,7 +87,10 @@ def show(choices: Choices) -> None:
     if not view.draws_heads:  # notes above would move the masks under the hand
         _notes(run, choices)
     _back_to_the_way(choices.selection)
-    render(run if view.shows_batch else run.alone(), choices.selection)
+    if source == "pretrained" and not has_run(source, name):
+        show_operations(run, choices)
+    else:
+        render(run if view.shows_batch else run.alone(), choices.selection)
     if view.draws_heads:
         _notes(run, choices)
 

@@ -15,7 +15,7 @@ from visualizer.settings.fields import MAX_ORDER, PRETRAINED, TRAINED, WORKED_EX
 from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
-from visualizer.settings.sources import VIEWS_OF, has_run
+from visualizer.settings.sources import VIEWS_OF
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.state import state, widgets
 from visualizer.state.controls import give
@@ -109,8 +109,7 @@ def lines_of_source(choices: Choices) -> tuple[Line, ...]:
     from visualizer.views.watched.pretrained import controls  # brings torch, which the page does without
 
     kind = controls.kind_of_open(settings)
-    has_masks = kind is not None and has_run(selection.source, selection.view)
-    return (Line(controls.draw, (settings, kind)), *(_masks(settings, selection) if has_masks else ()))
+    return (Line(controls.draw, (settings, kind)), *(() if kind is None else _masks(settings, selection)))
 
 
 def texts_for(settings: Settings, selection: Selection) -> tuple[Line, ...]:

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headlight.attention import Attention
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
-from headlight.pretrained.passes import Pass, Where, run, with_mask
+from headlight.pretrained.passes import Pass, Where, memory_of_run, run, with_mask
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from headlight.stages import Stage as SeenOperation
+from headlight.trace import Trace as SeenTrace
 from model import CombinedMask, Trace, TracedModule
 from model.texts import texts_of
 from model.tracing import Edit, TraceError
@@ -167,9 +168,9 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     for path, attention in attentions.items():
         if (operation := operations.get(f"{path}.context")) in contexts:
             attentions[path] = replace(attention, context=contexts[operation])
-    labels = _Labels(checkpoint, checkpoint.config.vocab_size)
+    labels = _Labels(checkpoint.tokenizer, checkpoint.config.vocab_size)
     return Run(
-        *(settings, cast(TracedModule, checkpoint.model), _trace(attentions, masks, seen)),
+        *(settings, cast(TracedModule, nn.Module()), _trace(attentions, masks, seen)),  # runs outlive a checkpoint
         *(masks, masks, batches),
         vocabulary=labels,
         head_names=head_names(next(iter(attentions.values()))),
@@ -183,6 +184,19 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
 
 def _never(_run: Run) -> None:
     raise NotImplementedError  # a checkpoint's pass is repeated with `run_checkpoint`
+
+
+def every_operation(settings: Settings) -> SeenTrace:
+    """Watch every operation of the same pass, under the same masks and with the same edits.
+
+    Raises:
+        ValueError: it takes more memory than there is room for; or as ``run_checkpoint``.
+    """
+    checkpoint, given = checkpoint_of(settings), input_of(settings)
+    masked = input_under_masks(settings)
+    if (n_bytes := memory_of_run(checkpoint, masked, "all")) > MOST_BYTES:
+        raise ValueError(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)))
+    return run(checkpoint, masked, keep="all", edits=_edits(settings, checkpoint, given)).trace
 
 
 # Its attentions.
@@ -392,7 +406,7 @@ def _pass(
             raise
         raise ValueError(say("takes_no_mask", name=checkpoint.name)) from error
     values = {path: seen.trace.stages[path].value for path in edits}
-    seen.trace.stages = {}  # nothing else is drawn of them here
+    seen.trace.stages, seen.trace.parameters = {}, {}  # nothing else is drawn of them here
     return seen, {path: value for path, value in values.items() if value is not None}
 
 
@@ -402,8 +416,8 @@ def _pass(
 class _Labels(Sequence[str]):
     """The text of every token of the vocabulary, read when it is asked for."""
 
-    def __init__(self, checkpoint: Checkpoint, n_tokens: int) -> None:
-        self._checkpoint, self._n_tokens = checkpoint, n_tokens
+    def __init__(self, tokenizer: Any, n_tokens: int) -> None:  # noqa: ANN401 - of transformers
+        self._tokenizer, self._n_tokens = tokenizer, n_tokens
 
     def __len__(self) -> int:
         return self._n_tokens
@@ -411,7 +425,7 @@ class _Labels(Sequence[str]):
     def __getitem__(self, token: Any) -> Any:  # noqa: ANN401 - a number, or a slice
         if isinstance(token, slice):
             return tuple(self[each] for each in range(*token.indices(self._n_tokens)))
-        return visible(pieces_of_ids(self._checkpoint.tokenizer, [token])[0].text)
+        return visible(pieces_of_ids(self._tokenizer, [token])[0].text)
 
 
 def _trace(

@@ -33,12 +33,15 @@ _BECAME: Mapping[Becomes, str] = {
 
 def edit_menu(run: Run, path: str, selection: Selection) -> None:
     """A button that opens what can be put in the place of a stage, of one head or of one row of it."""
-    if VIEWS[selection.view].draws_heads:  # a head stands for what it found, its context
+    of_heads = VIEWS[selection.view].draws_heads or (run.attentions and selection.view in ("step", "way"))
+    if of_heads:  # a head stands for what it found, its context
         if not (modules := attention_modules(run.trace)):
             return
         layers = modules_of(run, attention_of(modules, selection.stage))
         path = f"{layers[min(selection.layer, len(layers) - 1)]}.context"
     elif selection.view != "step":
+        return
+    if path not in run.trace:
         return
     if selection.hidden or run.example is not None or not run.trace[path].value.is_floating_point():
         return

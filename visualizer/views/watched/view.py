@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+import streamlit as st
+
+from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun
-from visualizer.settings.sources import SourceName
+from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.state.state import Choices
 from visualizer.views.watched import operations, recordings, way
 from visualizer.views.watched.panels import OnTop
-from visualizer.views.watched.pretrained import door as pretrained
+from visualizer.views.watched.pretrained import door
 from visualizer.views.watched.trace import show_trace
-
-OPENED: Mapping[SourceName, Callable[[Choices, OnTop, Callable[[], None]], WatchedRun | None]] = {
-    "recording": recordings.render,
-    "pretrained": pretrained.render,
-}
-"""Each gives what is open; None where nothing is, after saying what to do."""
 
 DRAWN: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
     "step": operations.render,
@@ -25,14 +23,24 @@ DRAWN: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
 """The views that are not of one attention, which ``show_trace`` draws itself."""
 
 
-def show_other_model(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> None:
-    """Draw the model that is open.
+def show_recording(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> None:
+    """Draw the recording that is open, or what opens one.
 
     Args:
         choices: what is chosen.
         strip: draws the tokens above the view.
         no_strip: draws what stands there without tokens.
     """
-    run = OPENED[choices.selection.source](choices, strip, no_strip)
-    if run is not None:
-        show_trace(run, choices, DRAWN)
+    recorded = recordings.render(choices, strip, no_strip)
+    if recorded is not None:
+        show_trace(recorded, choices, DRAWN)
+
+
+def show_operations(run: Run, choices: Choices) -> None:
+    """Draw what was seen of a checkpoint's pass over the sequence that is looked at."""
+    try:
+        seen = door.seen_of(run)
+    except ValueError as error:
+        st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
+        return
+    show_trace(seen, replace(choices, selection=replace(choices.selection, batch=0)), DRAWN)

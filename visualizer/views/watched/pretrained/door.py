@@ -9,44 +9,41 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from headlight.attention import Keep
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.opening import Cost, cost_of, open_checkpoint
-from headlight.pretrained.passes import memory_of_run, run
 from headlight.pretrained.places import NotInstalledError, place_of
 from headlight.pretrained.sizes import in_words
-from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
+from headlight.pretrained.tokens import Tokenized, pieces_of_ids
+from headlight.trace import Trace
 from model.texts import texts_of
-from visualizer.components.token_strip import Token, TokenSequence
 from visualizer.runs.checkpoints import (
     MOST_BYTES,
-    MOST_TOKENS,
     Wanted,
     checkpoint_of,
+    every_operation,
+    input_of,
     opened,
     wanted_by,
-    words_of,
 )
+from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
+from visualizer.settings.fitting import as_asked
 from visualizer.settings.settings import Settings
-from visualizer.state import drafts, state, widgets
+from visualizer.state import drafts, state
+from visualizer.state.controls import key_of
 from visualizer.state.state import Choices
-from visualizer.views.watched.panels import OnTop, draw_tokens
 from visualizer.views.watched.pretrained.controls import ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
 from visualizer.work import background
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
-_SHOWN = 24
-"""The number of characters of a line that stand on its button."""
-
-_KEPT_BYTES = 2 * MOST_BYTES
 _ASKED = "pretrained_asked"
 _LOAD = "pretrained_load"
+_TOKENS = "tokens_of_checkpoint"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
-_RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = WeakKeyDictionary()
+_SEEN: WeakKeyDictionary[Checkpoint, Kept[Settings, WatchedRun]] = WeakKeyDictionary()
 
 
 def open_or_offer(settings: Settings, no_strip: Callable[[], None]) -> Checkpoint | None:
@@ -65,28 +62,30 @@ def open_or_offer(settings: Settings, no_strip: Callable[[], None]) -> Checkpoin
     return checkpoint
 
 
-def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> WatchedRun | None:
-    """Draw the tokens of the text, and give the pass over it; None where it cannot be read, which is said."""
-    checkpoint = checkpoint_of(choices.settings)
-    try:
-        given = tokenized(checkpoint, line_of(choices), MOST_TOKENS)
-    except ValueError as error:
-        no_strip()
-        _refused(str(error))
-        return None
-    _strip(given, choices, strip)
-    about(choices)
-    if len(choices.settings.lines) > 1:
-        _choose_line(choices)
-    return _watched(checkpoint, given, choices)
+def seen_of(run: Run) -> WatchedRun:
+    """Every operation of a run's pass, of the sequence looked at alone, computed once for all sessions.
+
+    Raises:
+        ValueError: it takes more memory than there is room for.
+    """
+    settings = as_asked(replace(run.settings, text=run.text, pretrained_batch=False))
+    checkpoint = checkpoint_of(settings)
+    kept = _SEEN.setdefault(checkpoint, Kept(2 * MOST_BYTES, size=lambda seen: seen.trace.nbytes))
+    if (found := kept.get(settings)) is not None:
+        return found
+    with st.spinner(say("computing")):
+        return kept.keep(settings, _watched(checkpoint, every_operation(settings)))
 
 
-def line_of(choices: Choices) -> Words:
-    """Return the text for the model; of a batch the line that is looked at, which is read alone."""
-    words, lines = words_of(choices.settings), choices.settings.lines
-    if len(lines) == 1:
-        return words
-    return replace(words, text=lines[min(choices.selection.batch, len(lines) - 1)], batch=False)
+def _watched(checkpoint: Checkpoint, trace: Trace) -> WatchedRun:
+    tokenizer = checkpoint.tokenizer
+    return WatchedRun(
+        trace,
+        checkpoint.name,
+        causal=True if checkpoint.part == "decoder" else None,
+        model_name=type(checkpoint.model).__name__,
+        texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(tokenizer, ids)],
+    )
 
 
 def _welcome() -> None:
@@ -160,7 +159,7 @@ def _ask(wanted: Wanted) -> None:
 
 
 def about(choices: Choices) -> None:
-    """Say in one line what is open and, of a ready text, what there is to see."""
+    """Say in one line what is open, with its tokens behind a button, and, of a ready text, what there is to see."""
     checkpoint, wanted = checkpoint_of(choices.settings), wanted_by(choices.settings)
     config = checkpoint.config
     parts = [checkpoint.part, *_sizes(config), weights_in_words(checkpoint.n_weights)]
@@ -168,7 +167,15 @@ def about(choices: Choices) -> None:
         say("computed", dtype=wanted.dtype, device=wanted.device),
         say("memory", size=in_words(checkpoint.n_bytes)),
     ]
-    st.caption(f"{as_code(type(checkpoint.model).__name__)} · {markdown_safe(' · '.join(parts))}")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="about_checkpoint"):
+        st.caption(
+            f"{as_code(type(checkpoint.model).__name__)} · {markdown_safe(' · '.join(parts))}", width="content"
+        )
+        key = key_of(_TOKENS)
+        menu = st.popover(say("tokens"), type="tertiary", width="content", key=key, on_change="rerun")
+        if menu.open:
+            with menu:
+                _table(input_of(choices.settings))
     for note in checkpoint.notes:
         st.warning(markdown_safe(visible_whole(note)), icon=":material/warning:")
     if (shown := ready_text_of(choices)) is not None:
@@ -191,51 +198,9 @@ def _sizes(config: object) -> list[str]:
     return found
 
 
-def _choose_line(choices: Choices) -> None:
-    """Choose the sequence of a batch that is looked at."""
-    lines = choices.settings.lines
-    item = min(choices.selection.batch, len(lines) - 1)
-    st.pills(
-        say("sequence"),
-        range(len(lines)),
-        default=item,
-        format_func=lambda line: f"{line}: {_shortened(lines[line])}",
-        label_visibility="collapsed",
-        required=True,
-        **widgets.following("line_of_batch", item, lambda line: state.select(batch=line)),
-    )
-    st.caption(say("read_alone"))
-
-
-def _shortened(line: str) -> str:
-    return markdown_safe(visible(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"))
-
-
-def _strip(given: Tokenized, choices: Choices, strip: OnTop) -> None:
-    """The tokens, and beside them what is known of each, and the way to edits."""
-    has_two = bool(given.target)
-    pieces = given.pieces
-    rows = [TokenSequence("source", say("source") if has_two else say("tokens"), _tokens(pieces))]
-    if has_two:
-        rows.append(TokenSequence("target", say("target"), _tokens(given.target)))
-
-    def beside() -> None:
-        n_tokens = say("n_tokens", n_tokens=len(pieces) + len(given.target))
-        with st.popover(n_tokens, icon=":material/tag:", type="tertiary", width="content"):
-            _table((*pieces, *given.target), given.text)
-
-    draw_tokens(rows, choices, strip, more=beside)
-
-
-def _tokens(pieces: tuple[Piece, ...]) -> tuple[Token, ...]:
-    return tuple(
-        Token(index, visible(piece.text), piece.id, padding=piece.padding, special=piece.special)
-        for index, piece in enumerate(pieces)
-    )
-
-
-def _table(pieces: tuple[Piece, ...], text: str) -> None:
+def _table(given: Tokenized) -> None:
     """Every token with its number and its place, and what a template made of the text."""
+    pieces = (*(piece for line in given.lines or (given.pieces,) for piece in line), *given.target)
     columns = {
         say("token"): [visible_whole(piece.text) for piece in pieces],
         say("vocabulary"): [visible_whole(piece.raw) for piece in pieces],
@@ -246,32 +211,4 @@ def _table(pieces: tuple[Piece, ...], text: str) -> None:
     }
     st.dataframe(columns, hide_index=True, height=280)
     st.caption(say("characters"))
-    st.code(visible_whole(text), language=None, wrap_lines=True)
-
-
-def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
-    """The pass over the text, computed once for all sessions."""
-    words = line_of(choices)
-    keep: Keep = "all" if choices.selection.view in ("way", "step") else "weights"
-    kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
-    found = kept.get((words, "all")) or kept.get((words, keep))
-    if found is not None:
-        return found
-    n_bytes = memory_of_run(checkpoint, given, keep)
-    if n_bytes > MOST_BYTES:
-        size, most = in_words(n_bytes), in_words(MOST_BYTES)
-        of_all = say("too_large_with_all", size=size, most=most)
-        _refused(of_all if keep == "all" else say("too_large", size=size, most=most))
-        return None
-    with st.spinner(say("computing")):
-        return kept.keep((words, keep), _run(checkpoint, given, keep))
-
-
-def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
-    return WatchedRun(
-        run(checkpoint, given, keep=keep).trace,
-        checkpoint.name,
-        causal=True if checkpoint.part == "decoder" else None,
-        model_name=type(checkpoint.model).__name__,
-        texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(checkpoint.tokenizer, ids)],
-    )
+    st.code(visible_whole(given.text), language=None, wrap_lines=True)
