@@ -35,10 +35,6 @@ class Padding:
     documents: Tensor | None = None
 
 
-NO_PADDING = Padding()
-"""Nothing is known of any."""
-
-
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """The inputs of a model, as far as they concern masks.

@@ -312,7 +312,7 @@ def _chosen_masks(selection: Selection) -> list[Line]:
 def _masks(settings: Settings, selection: Selection) -> list[Line]:
     """The masks, and the sizes of those that have one."""
     if has_masks_in_picture(settings, selection):
-        return [_caption(say("in_picture"))]
+        return [_caption(say("masks_in_picture") if settings.weights == PRETRAINED else say("in_picture"))]
     is_compared = selection.view == "compare"
     in_use = {*selection.mask_a, *selection.mask_b} if is_compared else {*settings.mask}
     return [
