@@ -37,5 +37,5 @@ MASK_KINDS: Mapping[str, MaskKind] = {
 
 MASK_NAMES = tuple(MASK_KINDS)
 
-OWN = "own"
+OWN = "own_mask"
 """The name of a checkpoint's own mask, where that is none of these."""

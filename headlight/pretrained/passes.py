@@ -1,4 +1,4 @@
-"""Passes of a checkpoint, watched: over a text, or writing on token by token."""
+"""Passes of a checkpoint over a text, watched."""
 
 from __future__ import annotations
 

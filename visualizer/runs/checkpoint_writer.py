@@ -13,9 +13,9 @@ from model import CombinedMask, Trace
 from model.config import Architecture
 from model.decoding import Read, Tokens
 from model.tracing import Stage
-from visualizer.runs.checkpoints import MOST_TOKENS, checkpoint_of, has_own_masks, input_of
+from visualizer.runs.checkpoints import MOST_TOKENS, checkpoint_of, has_own_masks, input_of, of_line
 from visualizer.runs.run import Run
-from visualizer.runs.seen import named, per_head, with_heads
+from visualizer.runs.seen import named, per_head, with_heads, without_sinks
 
 ROUNDING = 1e-4
 """Up to this share of the largest logit, numbers with and without a cache count as the same."""
@@ -39,7 +39,7 @@ def end_token(run: Run) -> int | None:
 
 def reader_of(run: Run, masks: CombinedMask, n_tokens: int, *, cached: bool) -> Read:
     """Return what reads the tokens so far, with or without the cache of ``transformers``."""
-    settings = replace(run.settings, text=run.text, pretrained_batch=False, edits="")
+    settings = replace(of_line(run.settings, run.item), edits="")
     checkpoint = checkpoint_of(settings)
     allowed: Tensor | None = None
     if not has_own_masks(settings):
@@ -55,7 +55,9 @@ def reader_of(run: Run, masks: CombinedMask, n_tokens: int, *, cached: bool) -> 
 
 def _stages(reading: Reading, architecture: Architecture) -> Iterator[Stage]:
     """The weights of every attention, the rows of keys that were computed, and the logits of the next token."""
-    for path, attention in named((with_heads(one, 1) for one in reading.trace), architecture).items():
+    for path, attention in named(
+        (without_sinks(with_heads(one, 1)) for one in reading.trace), architecture
+    ).items():
         if attention.weights is not None:
             yield _stage(f"{path}.weights", attention.weights.float(), "B H Tq Tk")
         if ".layers.0." in path and (key := per_head(attention.key, attention)) is not None:

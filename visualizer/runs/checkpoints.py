@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -26,7 +27,17 @@ from visualizer.runs.interventions import edits_of
 from visualizer.runs.masks_in_force import Masks, promised_masks
 from visualizer.runs.paths import in_layer, without_layer
 from visualizer.runs.run import Run, in_items
-from visualizer.runs.seen import ALL, SeenStage, cut, head_names, named, own_masks, stages_of, with_heads
+from visualizer.runs.seen import (
+    ALL,
+    SeenStage,
+    cut,
+    head_names,
+    named,
+    own_masks,
+    stages_of,
+    with_heads,
+    without_sinks,
+)
 from visualizer.runs.tokens import TokenSequence
 from visualizer.safe_text import visible
 from visualizer.settings.attentions import MaskedAttention, seen_by
@@ -92,6 +103,12 @@ def words_of(settings: Settings) -> Words:
     return Words(settings.text, settings.target, settings.pretrained_chat, settings.pretrained_batch)
 
 
+def of_line(settings: Settings, item: int) -> Settings:
+    """The settings of one line of a batch by itself: own masks stay its own, without padding."""
+    line = replace(settings, text=settings.lines[min(item, len(settings.lines) - 1)], pretrained_batch=False)
+    return replace(line, mask=usual_mask(line)) if has_own_masks(settings) else line
+
+
 def input_of(settings: Settings) -> Tokenized:
     """The tokens that the checkpoint reads.
 
@@ -121,7 +138,7 @@ def _sequence(pieces: Sequence[Piece]) -> TokenSequence:
 
 
 def n_bytes_of(checkpoint: Checkpoint, batches: Mapping[SequenceName, Sequence[TokenSequence]]) -> int:
-    """The memory that weights, queries, keys and values take, as far as the checkpoint says its sizes.
+    """The memory that the attentions and the logits take, as far as the checkpoint says its sizes.
 
     Raises:
         ValueError: it is more than there is room for; one sentence.
@@ -132,7 +149,8 @@ def n_bytes_of(checkpoint: Checkpoint, batches: Mapping[SequenceName, Sequence[T
     )
     n_items, longest = len(batches["source"]), max(len(each[0]) for each in batches.values())
     n_stacks = 3 if "target" in batches else 1
-    found = 4 * n_stacks * n_items * layers * (heads * longest**2 + 4 * longest * width)
+    of_attention = 3 * heads * longest**2 + 4 * longest * width  # weights and two kinds of scores; four vectors
+    found = 4 * n_items * (n_stacks * layers * of_attention + 2 * longest * int(config.vocab_size or 0))
     if found > MOST_BYTES:
         raise ValueError(say("too_large", size=in_words(found), most=in_words(MOST_BYTES)))
     return found
@@ -193,10 +211,26 @@ def every_operation(settings: Settings) -> SeenTrace:
         ValueError: it takes more memory than there is room for; or as ``run_checkpoint``.
     """
     checkpoint, given = checkpoint_of(settings), input_of(settings)
-    masked = input_under_masks(settings)
-    if (n_bytes := memory_of_run(checkpoint, masked, "all")) > MOST_BYTES:
+    masked, edits = input_under_masks(settings), _edits(settings, checkpoint, given)
+    with _telling(checkpoint, is_masked=not has_own_masks(settings)):
+        return _whole_pass(checkpoint, masked, edits).trace
+
+
+def _whole_pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})) -> Pass:
+    if (n_bytes := memory_of_run(checkpoint, given, "all")) > MOST_BYTES:
         raise ValueError(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)))
-    return run(checkpoint, masked, keep="all", edits=_edits(settings, checkpoint, given)).trace
+    return run(checkpoint, given, keep="all", edits=edits)
+
+
+@contextmanager
+def _telling(checkpoint: Checkpoint, *, is_masked: bool) -> Iterator[None]:
+    """Say of a model whose own code fails under another mask that it takes none."""
+    try:
+        yield
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:  # whatever its own code raises
+        if not is_masked or isinstance(error, TraceError):
+            raise
+        raise ValueError(say("takes_no_mask", name=checkpoint.name)) from error
 
 
 # Its attentions.
@@ -215,7 +249,7 @@ def _named(checkpoint: Checkpoint, seen: Sequence[Attention], n_items: int) -> d
     Raises:
         ValueError: those of one kind have different sizes.
     """
-    found = named((with_heads(attention, n_items) for attention in seen), checkpoint.part)
+    found = named((without_sinks(with_heads(attention, n_items)) for attention in seen), checkpoint.part)
     sizes = {(without_layer(path), attention.shape) for path, attention in found.items()}
     if len(sizes) > len(masked_attentions(checkpoint.part)):
         raise ValueError(say("sizes_differ", name=checkpoint.name))
@@ -358,7 +392,7 @@ def _with_named_edits(settings: Settings, checkpoint: Checkpoint, given: Tokeniz
 def _operations(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, str]:
     """The operation whose result is the context of an attention, by the path of the context."""
     if checkpoint not in _OPERATIONS:
-        seen = run(checkpoint, given, keep="all").trace
+        seen = _whole_pass(checkpoint, given).trace
         found = {
             f"{path}.context": _context(seen.stages, each)
             for path, each in _named(checkpoint, seen, len(given.lines) or 1).items()
@@ -380,14 +414,20 @@ def _context(stages: Mapping[str, SeenOperation], attention: Attention) -> str:
         for path, stage in stages.items()
         if stage.module == attention.module and stage.value is not None and stage.value.shape == context.shape
     }
-    nearest = min(far, key=far.__getitem__, default="")
+    nearest = min(reversed(far), key=far.__getitem__, default="")  # of one token the values are its context
     return nearest if nearest and far[nearest] <= _CLOSE * float(context.abs().max()) else ""
 
 
-@lru_cache(maxsize=2)
 def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, SeenOperation]:
-    """The operations that the checkpoint computes of another text."""
-    return run(checkpoint, tokenized(checkpoint, words, MOST_TOKENS), keep="all").trace.stages
+    """The operations that the checkpoint computes of another text; those of the last one are kept."""
+    kept = _OTHER_TEXT.get(checkpoint)
+    if kept is None or kept[0] != words:
+        stages = _whole_pass(checkpoint, tokenized(checkpoint, words, MOST_TOKENS)).trace.stages
+        kept = _OTHER_TEXT[checkpoint] = words, stages
+    return kept[1]
+
+
+_OTHER_TEXT: WeakKeyDictionary[Checkpoint, tuple[Words, Mapping[str, SeenOperation]]] = WeakKeyDictionary()
 
 
 def _pass(
@@ -399,12 +439,8 @@ def _pass(
         ValueError: the model cannot be given the masks, or an edit does not fit.
     """
     masked = _masked(checkpoint, given, changed)
-    try:
-        seen = run(checkpoint, masked, keep="all" if edits else "attentions", edits=edits)
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:  # whatever its own code raises
-        if not changed or isinstance(error, TraceError):
-            raise
-        raise ValueError(say("takes_no_mask", name=checkpoint.name)) from error
+    with _telling(checkpoint, is_masked=bool(changed)):
+        seen = _whole_pass(checkpoint, masked, edits) if edits else run(checkpoint, masked, keep="attentions")
     values = {path: seen.trace.stages[path].value for path in edits}
     seen.trace.stages, seen.trace.parameters = {}, {}  # nothing else is drawn of them here
     return seen, {path: value for path, value in values.items() if value is not None}

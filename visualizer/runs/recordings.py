@@ -14,7 +14,7 @@ from model import CombinedMask, MaskInputs, Trace, TracedModule, build_masks
 from model.config import Architecture
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.runs.run import Run
-from visualizer.runs.seen import cut, head_names, named, own_masks, scores_of, stages_of
+from visualizer.runs.seen import cut, head_names, named, own_masks, scores_of, stages_of, without_sinks
 from visualizer.runs.tokens import TokenSequence
 from visualizer.runs.watched import WatchedRun, n_items, sees_later
 from visualizer.safe_text import visible
@@ -45,7 +45,8 @@ def run_recording(recorded: WatchedRun, attention: Attention, item: int, wanted:
         item: the sequence, or the last one.
         wanted: the first query and the first key to be drawn.
     """
-    kind = recorded.kind_of(attention)
+    kind = tuple(map(without_sinks, recorded.kind_of(attention)))
+    attention = kind[0]
     item = min(item, n_items(attention) - 1)
     key = ("run", kind[0].path, item, wanted)
     return recorded.once(key, lambda: _run(recorded, kind, item, window_of(attention, wanted)))
@@ -55,8 +56,11 @@ def _run(recorded: WatchedRun, kind: tuple[Attention, ...], item: int, window: W
     cut_out = [cut(attention, _one(attention, item), *window) for attention in kind]
     attentions = named(cut_out, _architecture(kind))
     batches, axes = _tokens(recorded, kind[0], item, window)
+    *_, n_queries, n_keys = kind[0].shape
+    is_whole = max(n_queries, n_keys) <= MOST_SIDE and (n_queries == n_keys or is_cross(kind[0]))
     pads = torch.tensor([batches["source"][0].is_padding])
-    return _made(attentions, own_masks(attentions, lambda _: pads), batches, axes, _architecture(kind))
+    made = _made(attentions, own_masks(attentions, lambda _: pads), batches, axes, _architecture(kind))
+    return made if is_whole else replace(made, repeat=None)
 
 
 def _made(

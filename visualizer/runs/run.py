@@ -62,7 +62,7 @@ class Run(KeepsResults):
         n_bytes: the memory that it was expected to take; 0 for those that are always small.
         source_vocabulary: the label of every token id of the source; empty where it is ``vocabulary`` too.
         edits: by path, what was put in the place of what the model computed.
-        attentions: those of a checkpoint as they were seen, by path; none of a model that was built here.
+        attentions: those of a checkpoint or a recording as they were seen, by path; none of a model built here.
         trace_of_item: the stages of one sequence of a batch; None where they are cut out of these.
         axes_seen: queries and keys of a recording's attentions; None where they follow from the tokens.
         repeat: the same under the masks of other settings, where no link says what it is of; else None.
@@ -279,10 +279,6 @@ class Run(KeepsResults):
         if self.axes_seen is not None and symbol in ("Tq", "Tk"):
             return self.axes_seen[symbol == "Tk"]
         sequence = self._sequence(path, symbol)
-        seen = self.attentions.get(path.rpartition(".")[0])
-        if sequence is not None and seen is not None and symbol == "Tk" and seen.sinks:
-            labels = (*self.tokens[sequence].labels, *(say("sink"),) * seen.sinks)
-            return Axis(_AXIS_NAMES[symbol], labels, sequence)
         if sequence is not None and size <= len(self.tokens[sequence].labels):
             return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
         if symbol == "V" and isinstance(self.vocabulary, tuple) and size == len(self.vocabulary):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor
-from torch.nn import functional
 
 from headlight.attention import Attention
 from headlight.findings import is_cross, is_of_decoder
@@ -70,6 +69,12 @@ def with_heads(attention: Attention, n_items: int) -> Attention:
     names = ("weights", "allowed", "bias", "query", "key", "value", "context")
     found: dict[str, Any] = {name: apart(getattr(attention, name)) for name in names}
     return replace(attention, shape=(n_items, n_all // n_items, *attention.shape[2:]), **found)
+
+
+def without_sinks(attention: Attention) -> Attention:
+    """The same over its tokens alone: what a sink takes of a row is missing in it."""
+    n_keys = attention.shape[-1] - attention.sinks
+    return cut(attention, keys=slice(0, n_keys)) if attention.sinks else attention
 
 
 def cut(attention: Attention, items: slice = ALL, queries: slice = ALL, keys: slice = ALL) -> Attention:
@@ -182,7 +187,7 @@ def scores_of(attention: Attention, allowed: Tensor | None = None, rows: slice =
 
 
 def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
-    """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or add a sink."""
+    """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or have a sink."""
     vectors = per_head(attention.query, attention), per_head(attention.key, attention)
     if attention.sinks or attention.weights is None or any(each is None for each in vectors):
         return False
@@ -221,16 +226,22 @@ def own_masks(attentions: Mapping[str, Attention], pads: Callable[[str], Tensor]
     return found
 
 
+_NAMED_TOGETHER = (
+    *(("causal",), ("padding",), ("causal", "padding"), ("causal", "sliding_window")),
+    ("causal", "padding", "sliding_window"),
+)
+
+
 def _named(attention: Attention, allowed: Tensor, pads: Tensor) -> CombinedMask:
-    n_queries, n_keys = attention.shape[2], attention.shape[3] - attention.sinks
+    n_queries, n_keys = attention.shape[2:]
     whole = allowed.expand(*allowed.shape[:2], *attention.shape[2:])
     if bool(whole.all()):
         return CombinedMask({})
-    width = max(1, int(whole[0, 0, -1, :n_keys].sum()))
+    width = max(1, int(whole[0, 0, -1].sum()))
     parts = {"causal": causal(n_queries, n_keys), "sliding_window": sliding_window(n_queries, n_keys, width)}
     parts["padding"] = padding(pads if pads.shape[-1] == n_keys else pads.new_zeros(1, n_keys))
-    for names in (("causal",), ("padding",), ("causal", "padding"), ("causal", "sliding_window")):
-        mask = CombinedMask({name: functional.pad(parts[name], (0, attention.sinks), value=True) for name in names})
+    for names in _NAMED_TOGETHER:
+        mask = CombinedMask({name: parts[name] for name in names})
         if mask.allowed is not None and bool((mask.allowed == whole).all()):
             return mask
     return CombinedMask({OWN: whole})

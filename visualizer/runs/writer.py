@@ -18,6 +18,7 @@ from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.checkpoint_writer import ROUNDING as ROUNDING_OF_LIBRARIES
 from visualizer.runs.checkpoint_writer import end_token, longest_of, prompt_of, reader_of
+from visualizer.runs.checkpoints import has_own_masks
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
@@ -155,7 +156,8 @@ def _of_checkpoint(run: Run) -> Writer:
         remarks=tuple(
             sentence
             for sentence, holds in (
-                (say("painting"), "custom" in run.settings.mask),
+                (say("painting"), bool(run.settings.custom) and "custom" in run.settings.mask),
+                (say("source_of_checkpoint"), "target" in run.tokens and not has_own_masks(run.settings)),
                 (say("edits"), bool(run.interventions)),
             )
             if holds

@@ -18,6 +18,15 @@ VIEWS_OF: Mapping[SourceName, tuple[str, ...]] = {
 }
 """The views of each source."""
 
+TOOLS_OF_CHECKPOINT: tuple[Literal["translate", "load", "blocks", "reach", "prove"], ...] = (
+    "translate",
+    "load",
+    "blocks",
+    "reach",
+    "prove",
+)
+"""The tools of the Mask lab for the mask of a checkpoint, whose scores are its own; the usual one first."""
+
 _WITH_A_RUN: Mapping[SourceName, tuple[str, ...]] = {
     "built": tuple(name for name, view in VIEWS.items() if view.has_run),
     "pretrained": ("heads", "compare", "lab", "generate"),

@@ -24,7 +24,7 @@ from visualizer.settings.fields import MAX_TOKENS, PRETRAINED
 from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
-from visualizer.settings.sources import SourceName, renewed, view_in
+from visualizer.settings.sources import TOOLS_OF_CHECKPOINT, SourceName, renewed, view_in
 from visualizer.settings.trained_models import TRAINED_MODELS
 from visualizer.settings.training_settings import (
     OPENING,
@@ -51,7 +51,7 @@ _CHOICES = "_choices"
 _SENT = "_sent_address"
 _OPENED = "_examples_opened"
 _FAILURE = "_failure"
-_PUT_ASIDE = "_settings_put_aside"
+_LAST_SETTINGS = "_last_settings"
 _PARTS = ("settings", "selection", "training", "watched")
 _PART_OF = {
     field.name: name
@@ -122,6 +122,8 @@ def save(choices: Choices) -> None:
     """
     controls.chosen_in(_PART_OF)
     selection = choices.selection
+    kind = _kind_of(choices.settings)
+    memory[_LAST_SETTINGS] = {**memory.get(_LAST_SETTINGS, {}), kind: choices.settings}
     view = view_in(selection.source, selection.view)
     memory[_CHOICES] = (
         choices if view == selection.view else replace(choices, selection=replace(selection, view=view))
@@ -192,7 +194,8 @@ def open_watched(**changes: Any) -> None:  # noqa: ANN401
 def open_checkpoint(name: str, **changes: Any) -> None:  # noqa: ANN401 - the fields of Settings
     """Open another checkpoint, as a callback does: its masks are its own, and nothing in it is edited."""
     open_watched()
-    settings = replace(chosen().settings, pretrained_model=name, **{"edits": "", "custom": "", **changes})
+    of_other = {"weights": PRETRAINED, "edits": "", "custom": "", **changes}
+    settings = replace(chosen().settings, pretrained_model=name, **of_other)
     change(**vars(replace(settings, mask=usual_mask(settings))))
     select(head=0, query=MAX_TOKENS - 1, key=0)  # the last token, which has seen the others
 
@@ -203,12 +206,21 @@ def show_source(source: SourceName) -> None:
     A checkpoint and what is built here have settings of their own, and find them again.
     """
     before = _with_controls(chosen())
-    settings = before.settings
-    if (settings.weights == PRETRAINED) != (source == "pretrained"):
-        memory[_PUT_ASIDE], settings = settings, memory.get(_PUT_ASIDE) or _other_settings(settings)
+    save(before)
+    kind = "pretrained" if source == "pretrained" else "built"
+    settings = memory[_LAST_SETTINGS].get(kind) or _other_settings(before.settings)
     view = view_in(source, before.selection.view)
-    selection = replace(before.selection, source=source, view=view, stage=default_stage(settings.architecture))
-    save(_with(before, settings=settings, selection=selection))
+    selection = replace(before.selection, source=source, view=view)
+    if kind != _kind_of(before.settings):
+        selection = replace(selection, stage=default_stage(settings.architecture))
+    watched = replace(
+        before.watched, watched_first_query=0, watched_first_key=0, watched_attention="", watched_stage=""
+    )
+    save(_with(before, settings=settings, selection=selection, watched=watched))
+
+
+def _kind_of(settings: Settings) -> str:
+    return "pretrained" if settings.weights == PRETRAINED else "built"
 
 
 def _other_settings(settings: Settings) -> Settings:
@@ -221,8 +233,11 @@ def _other_settings(settings: Settings) -> Settings:
 
 
 def fit_to_checkpoint(architecture: Architecture) -> Choices:
-    """Take over the architecture of the checkpoint that is open, which a link cannot say."""
+    """Take over the architecture of the checkpoint that is open, and a tool that its mask has."""
     before = chosen()
+    if before.selection.panel not in TOOLS_OF_CHECKPOINT:
+        save(replace(before, selection=replace(before.selection, panel=TOOLS_OF_CHECKPOINT[0])))
+        before = chosen()
     if before.settings.architecture != architecture:
         stage = before.selection.stage if "stage" in before.given else default_stage(architecture)
         looked_at = replace(before, selection=replace(before.selection, stage=stage))

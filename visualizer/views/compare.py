@@ -88,7 +88,7 @@ def render(run: Run, selection: Selection) -> None:
         outcome(a, b, batch, selection)
     _what_changed(a, b, module, selection, batch)
     with st.container(horizontal=True, key="agreement", gap="medium"):
-        for name, compared in (("A", a), ("B", b)):
+        for name, compared in (("A", a), ("B", b)) if run.repeat is None else (("A", a),):
             line = check_line(agreement(compared, module))
             st.caption(say("agreement", name=name, layer=layer_of(module), check=line), width="content")
     _downstream(a, b, kind, batch, selection)

@@ -61,7 +61,7 @@ def _attention(run: Run, module: str) -> Attention:
     rows, columns = run.axes(f"{module}.weights")
     queries, keys = (_tokens_of(run, axis.sequence) for axis in (rows, columns))
     return Attention(
-        weights=run.trace[f"{module}.weights"].value[:1, ..., : len(keys)],  # without what no token is, a sink
+        weights=run.trace[f"{module}.weights"].value[:1],
         query_ids=_ids(run, rows.sequence),
         key_ids=_ids(run, columns.sequence),
         query_is_padding=torch.tensor([queries.is_padding]),

@@ -243,7 +243,7 @@ def test_other_ways_of_writing_an_attention_are_read_too(family, settings_of):
     modules = attention_modules(run.trace)
     for module, expected in zip(modules, reported(settings).attentions, strict=True):
         weights = run.trace[f"{module}.weights"].value
-        torch.testing.assert_close(weights[..., : expected.shape[-1]], expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(weights, expected[..., : weights.shape[-1]], atol=1e-5, rtol=0)
         assert len(run.axes(f"{module}.weights")[1].labels) == weights.shape[-1]
         assert run.mask_of(module).names in (("causal",), ("causal", "sliding_window"))
     assert len(measure_heads(run, list(modules))) == 2 * 4
@@ -253,3 +253,14 @@ def test_a_checkpoint_that_takes_no_other_mask_says_so(settings_of):
     settings = settings_of("bloom", mask=("prefix",))
     with pytest.raises(ValueError, match="runs under its own masks alone"):
         cached_run(settings)
+
+
+def test_an_edit_on_one_token_first_is_of_the_context_on_more(settings_of, tmp_path):
+    settings = settings_of("llama", text="t")  # of one token the values are the context
+    made = "decoder.layers.0.self_attention.context-h1"
+    cached_run(replace(settings, edits=f"{made}-zero"))
+    after = cached_run(replace(settings, text="the cat", edits=f"{made}-r2-zero"))
+    plain = cached_run(replace(settings, text="the cat"))
+    path = "decoder.layers.0.self_attention.context"
+    changed = (after.trace[path].value != plain.trace[path].value).any(-1)[0].nonzero().tolist()
+    assert changed == [[1, 2]]

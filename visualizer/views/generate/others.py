@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.trained_models import TRAINED_MODELS
@@ -36,7 +36,7 @@ def offers(settings: Settings) -> tuple[Offer, ...]:
     trained = tuple(
         Offer(task, say("trained", title=TRAINED_MODELS[task].title), _trained(task)) for task in _WRITTEN_TASKS
     )
-    if settings.weights in (*WORKED_EXAMPLES, TRAINED):
+    if settings.weights in (*WORKED_EXAMPLES, TRAINED, PRETRAINED):
         return (*trained, Offer("decoder", say("decoder"), Settings(architecture="decoder")))
     mask = settings.mask if "causal" in settings.mask else ("causal", *settings.mask)
     same = fitted(replace(settings, architecture="decoder", mask=mask))

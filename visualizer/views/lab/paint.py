@@ -22,6 +22,7 @@ from visualizer.components.mask_painter.element import (
     parse_mend,
     parse_select,
 )
+from visualizer.masks import OWN
 from visualizer.pictures.painter import mark_of
 from visualizer.routes.address import picture_address
 from visualizer.runs.masks_in_force import as_source
@@ -140,7 +141,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         mask_painter(
             ~painted.numpy(),
             others=others.blocked_bits(*case.size)[0].numpy(),
-            reasons=tuple(Reason(name, name_of_mask(name)) for name in others.names),
+            reasons=tuple(Reason("custom" if name == OWN else name, name_of_mask(name)) for name in others.names),
             weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
             findings=tuple(mark_of(finding) for finding in findings),

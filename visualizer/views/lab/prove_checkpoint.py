@@ -28,6 +28,7 @@ from visualizer.runs.checkpoints import (
     checkpoint_of,
     has_own_masks,
     input_under_masks,
+    of_line,
     words_of,
 )
 from visualizer.runs.paths import without_layer
@@ -61,7 +62,7 @@ def render(case: Case) -> None:
     settings = as_asked(case.run.settings)
     checkpoint = checkpoint_of(settings)
     _padding(checkpoint, words_of(settings))
-    line = replace(settings, text=settings.lines[case.run.item], pretrained_batch=False, edits="")
+    line = replace(of_line(settings, case.run.item), edits="")
     given, is_other = input_under_masks(line), not has_own_masks(line)
     judged = given.target or given.pieces
     if len(judged) < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import streamlit as st
@@ -11,6 +12,7 @@ from visualizer.runs.run import Run
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
+from visualizer.settings.sources import TOOLS_OF_CHECKPOINT
 from visualizer.state import state, widgets
 from visualizer.views.lab import (
     applied,
@@ -29,7 +31,7 @@ from visualizer.views.lab.case import Case, case_of
 from visualizer.views.predict.covered import covered, say_covered
 
 say = texts_of(__name__)
-PANELS = {
+PANELS: Mapping[str, Callable[[Case], None]] = {
     "translate": translate.render,
     "apply": applied.render,
     "scores": score.render,
@@ -39,13 +41,11 @@ PANELS = {
 }
 """The panels for a painted mask, in the order of the menu."""
 
-OF_CHECKPOINT = {
-    "translate": translate.render,
-    "blocks": blocks.render,
-    "reach": reach.render,
+OF_CHECKPOINT: Mapping[str, Callable[[Case], None]] = {
+    **{name: panel for name, panel in PANELS.items() if name in TOOLS_OF_CHECKPOINT},
     "prove": prove_checkpoint.render,
 }
-"""The same for the mask of a checkpoint, whose scores are its own."""
+"""The same for the mask of a checkpoint."""
 
 _OF_RESULTS = {
     "apply": say("result_of_apply"),

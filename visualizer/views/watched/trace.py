@@ -103,6 +103,9 @@ def _draw(watched: WatchedRun, attention: Attention, choices: Choices) -> None:
     wanted = (chosen.watched_first_query, chosen.watched_first_key)
     run = run_recording(watched, attention, selection.batch, wanted)
     seen = replace(run.nearest(replace(selection, batch=0)), chart=selection.chart)
+    far = {name: getattr(seen, name) for name in ("layer", "head") if name in choices.link}
+    if any(getattr(selection, name) != place for name, place in far.items()):
+        state.save(replace(choices, selection=replace(selection, **far)))
     if selection.view == "compare" and run.repeat is None:
         st.info(say("not_repeated"), icon=":material/info:")
     else:

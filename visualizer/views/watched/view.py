@@ -43,4 +43,5 @@ def show_operations(run: Run, choices: Choices) -> None:
     except ValueError as error:
         st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
         return
-    show_trace(seen, replace(choices, selection=replace(choices.selection, batch=0)), DRAWN)
+    watched = replace(choices.watched, watched_first_query=0)
+    show_trace(seen, replace(choices, selection=replace(choices.selection, batch=0), watched=watched), DRAWN)

@@ -11,7 +11,7 @@ import torch
 from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokens import Words, tokenized
-from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
+from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.settings.fields import PRETRAINED
@@ -111,18 +111,56 @@ def test_a_head_is_left_out_and_put_back(tiny):
 
 
 @pytest.mark.parametrize("view", ["heads", "compare", "lab", "way", "step", "generate"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, *OTHERS])
 def test_every_view_shows_every_family(family, view, tmp_path):
     folder = str(saved(family, tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
     query = {"pretrained_model": folder, "pretrained_text": "the cat", "pretrained_second": "un the"}
     app = open_app(**{**query, "view": view, "source": "pretrained"})
     assert not app.exception
-    assert not app.error
+    refuses = (family, view) == ("bloom", "compare")  # whose code takes no other mask
+    assert ["own masks alone" in error.value for error in app.error] == [True] * refuses
     assert any(header["key"] == "token_strip" for header in pictures(app).values())
-    for chart in ("distance", "directions", "row", "temperature", "measures") if view == "heads" else ():
-        app.selectbox(key=next(each.key for each in app.selectbox if each.label == "Charts")).set_value(chart).run()
+    (charts,) = [each for each in app.selectbox if each.label == "Charts"] if view == "heads" else [None]
+    for place in range(len(charts.options) if charts else 0):
+        next(each for each in app.selectbox if each.label == "Charts").select_index(place).run()
         assert not app.exception
+    for tool in ("blocks", "reach", "prove") if view == "lab" else ():
+        app.selectbox(key=app.selectbox(key="panel").key if tool == "blocks" else _tools(app)).set_value(tool).run()
+        assert not app.exception
+
+
+def _tools(app):
+    return next(each.key for each in app.selectbox if each.label == "Tools")
+
+
+@pytest.mark.parametrize("view", ["lab", "way", "step", "generate"])
+@pytest.mark.parametrize("family", ["mistral", "bloom"])
+def test_a_line_of_a_batch_is_read_alone_under_its_own_masks(family, view, tmp_path):
+    folder = str(saved(family, tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat sat un\nthe cat", "pretrained_batch": "on"}
+    app = open_app(view=view, source="pretrained", weights="pretrained", panel="prove", **query)
+    assert not app.exception
+    assert not app.error
+    assert "the other mask" not in said(app)
+
+
+def test_a_tool_that_a_checkpoint_does_not_have_becomes_the_usual_one(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    app = open_app(view="lab", source="pretrained", weights="pretrained", panel="scores", pretrained_model=tiny)
+    assert not app.exception
+    assert "panel" not in link_of(app)
+
+
+def test_an_encoder_that_cannot_write_offers_models_that_can(tmp_path):
+    folder = str(saved("bert", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    app = open_app(view="generate", source="pretrained", weights="pretrained", pretrained_model=folder)
+    app.button(key="write_with_decoder").click().run()
+    assert link_of(app) | {"architecture": "decoder", "view": "generate"} == link_of(app)
+    assert not {"source", "weights", "pretrained_model"} & link_of(app).keys()
+    assert not app.exception
 
 
 def test_the_bias_of_the_scores_is_a_chart(tmp_path, monkeypatch):
@@ -163,6 +201,11 @@ def test_what_is_built_here_and_a_checkpoint_find_their_settings_again():
     built = choose("Model", models.index("Hand-built heads"))
     assert built | {"n_heads": "2", "text": "one two"} == built
     assert choose("Model", models.index("A pretrained model"))["pretrained_model"] == name
+    choose("Model", models.index("Hand-built heads"))
+    app.segmented_control(key="view").set_value("lab").run()
+    next(one for one in app.selectbox if one.placeholder == "Open a case").select_index(0).run()
+    again = choose("Model", models.index("A pretrained model"))
+    assert (again["weights"], again["pretrained_model"]) == ("pretrained", name)
     assert not app.exception
 
 

@@ -298,6 +298,7 @@ def test_a_part_of_a_long_text_is_drawn_wherever_it_is_wanted():
     run = run_recording(recorded, recorded.trace[0], 0, (80, 9_999))
     drawn = run.trace["encoder.layers.0.self_attention.weights"]
     assert torch.equal(drawn.value[0, 0], recorded.trace[0].weights[0, 0, 80:592, 188:])
+    assert run.repeat is None  # a part is not compared with another mask
     rows, columns = run.axes(drawn.path)
     assert (rows.labels[0], columns.labels[-1]) == ("80", "699")
 

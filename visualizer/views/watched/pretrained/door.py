@@ -22,6 +22,7 @@ from visualizer.runs.checkpoints import (
     checkpoint_of,
     every_operation,
     input_of,
+    of_line,
     opened,
     wanted_by,
 )
@@ -68,7 +69,7 @@ def seen_of(run: Run) -> WatchedRun:
     Raises:
         ValueError: it takes more memory than there is room for.
     """
-    settings = as_asked(replace(run.settings, text=run.text, pretrained_batch=False))
+    settings = as_asked(of_line(run.settings, run.item))
     checkpoint = checkpoint_of(settings)
     kept = _SEEN.setdefault(checkpoint, Kept(2 * MOST_BYTES, size=lambda seen: seen.trace.nbytes))
     if (found := kept.get(settings)) is not None:
