@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import torch
 from torch import Tensor
 
 from headlight.pretrained.reading import Reader, Reading, end_of
-from model import CombinedMask, Trace
+from model import Trace
 from model.config import Architecture
 from model.decoding import Read, Tokens
 from model.tracing import Stage
@@ -23,8 +22,7 @@ ROUNDING = 1e-4
 
 def prompt_of(run: Run) -> Tokens:
     """The tokens that are continued, without their padding: of an encoder-decoder those of its target."""
-    sequence = run.tokens["target" if "target" in run.tokens else "source"]
-    return tuple(token for token, pads in zip(sequence.ids, sequence.is_padding, strict=True) if not pads)
+    return run.tokens["target" if "target" in run.tokens else "source"].ids_without_padding
 
 
 def longest_of(run: Run) -> int:
@@ -37,15 +35,18 @@ def end_token(run: Run) -> int | None:
     return end_of(checkpoint_of(run.settings))
 
 
-def reader_of(run: Run, masks: CombinedMask, n_tokens: int, *, cached: bool) -> Read:
-    """Return what reads the tokens so far, with or without the cache of ``transformers``."""
+def reader_of(run: Run, allowed: Tensor, *, cached: bool) -> Read:
+    """Return what reads the tokens so far, with or without the cache of ``transformers``.
+
+    Args:
+        run: the checkpoint's, of which the sequence looked at is continued.
+        allowed: (..., L, L) bool, the masks in force, which count where they are not its own.
+        cached: whether keys and values are kept.
+    """
     settings = replace(of_line(run.settings, run.item), edits="")
-    checkpoint = checkpoint_of(settings)
-    allowed: Tensor | None = None
-    if not has_own_masks(settings):
-        everything = torch.ones(1, 1, n_tokens, n_tokens, dtype=torch.bool)
-        allowed = everything if masks.allowed is None else masks.allowed
-    reader = Reader(checkpoint, input_of(settings), cached=cached, allowed=allowed)
+    own = has_own_masks(settings)
+    given = input_of(settings)
+    reader = Reader(checkpoint_of(settings), given, cached=cached, allowed=None if own else allowed)
 
     def read(tokens: Tokens, _before: Trace | None = None) -> Trace:
         return Trace({stage.path: stage for stage in _stages(reader(tokens), settings.architecture)})

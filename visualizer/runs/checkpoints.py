@@ -217,9 +217,16 @@ def every_operation(settings: Settings) -> SeenTrace:
 
 
 def _whole_pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})) -> Pass:
-    if (n_bytes := memory_of_run(checkpoint, given, "all")) > MOST_BYTES:
-        raise ValueError(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)))
+    known = _BYTES_OF_WHOLE.setdefault(checkpoint, {})
+    sizes = tuple(tuple(value.shape) for name, value in given.inputs.items() if name.endswith("ids"))
+    if sizes not in known:  # it takes a pass, and masks and edits change nothing of it
+        known[sizes] = memory_of_run(checkpoint, given, "all")
+    if known[sizes] > MOST_BYTES:
+        raise ValueError(say("too_large", size=in_words(known[sizes]), most=in_words(MOST_BYTES)))
     return run(checkpoint, given, keep="all", edits=edits)
+
+
+_BYTES_OF_WHOLE: WeakKeyDictionary[Checkpoint, dict[tuple[tuple[int, ...], ...], int]] = WeakKeyDictionary()
 
 
 @contextmanager

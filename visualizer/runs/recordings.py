@@ -45,21 +45,21 @@ def run_recording(recorded: WatchedRun, attention: Attention, item: int, wanted:
         item: the sequence, or the last one.
         wanted: the first query and the first key to be drawn.
     """
-    kind = tuple(map(without_sinks, recorded.kind_of(attention)))
-    attention = kind[0]
+    kind = recorded.kind_of(attention)
     item = min(item, n_items(attention) - 1)
-    key = ("run", kind[0].path, item, wanted)
-    return recorded.once(key, lambda: _run(recorded, kind, item, window_of(attention, wanted)))
+    window = window_of(without_sinks(attention), wanted)
+    return recorded.once(("run", kind[0].path, item, wanted), lambda: _run(recorded, kind, item, window))
 
 
 def _run(recorded: WatchedRun, kind: tuple[Attention, ...], item: int, window: Window) -> Run:
-    cut_out = [cut(attention, _one(attention, item), *window) for attention in kind]
-    attentions = named(cut_out, _architecture(kind))
+    architecture = _architecture(kind)
+    one = slice(item, item + 1)
+    attentions = named((cut(without_sinks(attention), one, *window) for attention in kind), architecture)
     batches, axes = _tokens(recorded, kind[0], item, window)
-    *_, n_queries, n_keys = kind[0].shape
+    *_, n_queries, n_keys = without_sinks(kind[0]).shape
     is_whole = max(n_queries, n_keys) <= MOST_SIDE and (n_queries == n_keys or is_cross(kind[0]))
     pads = torch.tensor([batches["source"][0].is_padding])
-    made = _made(attentions, own_masks(attentions, lambda _: pads), batches, axes, _architecture(kind))
+    made = _made(attentions, own_masks(attentions, lambda _: pads), batches, axes, architecture)
     return made if is_whole else replace(made, repeat=None)
 
 
@@ -88,10 +88,6 @@ def _made(
         axes_seen=axes,
         repeat=repeat if has_scores else None,
     )
-
-
-def _one(attention: Attention, item: int) -> slice:
-    return slice(min(item, n_items(attention) - 1), min(item, n_items(attention) - 1) + 1)
 
 
 def _architecture(kind: tuple[Attention, ...]) -> Architecture:

@@ -166,6 +166,11 @@ class TokenSequence:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    @property
+    def ids_without_padding(self) -> tuple[int, ...]:
+        """The ids of the tokens that are none."""
+        return tuple(token for token, pads in zip(self.ids, self.is_padding, strict=True) if not pads)
+
     def only(self, places: Sequence[int]) -> TokenSequence:
         """The tokens in some places alone."""
         return TokenSequence(

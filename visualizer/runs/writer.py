@@ -111,7 +111,7 @@ def writer_of(run: Run) -> Writer:
         "model": _evaluated(run.model),
         "source": source,
         "source_mask": tuple(mask.allowed for mask in _of_layers(run, "encoder.self_attention")),
-        "target_mask": torch.ones(1, 1, size, size, dtype=torch.bool) if masks.allowed is None else masks.allowed,
+        "target_mask": _open_cells(masks, size),
         "memory_mask": memory_masks,
         "source_positions": run.positions.get("source") if has_encoder else None,
     }
@@ -143,7 +143,7 @@ def _of_checkpoint(run: Run) -> Writer:
     size = len(start) + longest
     masks = _masks(run, size)
     return Writer(
-        readers=lambda cached: reader_of(run, masks, size, cached=cached),
+        readers=lambda cached: reader_of(run, _open_cells(masks, size), cached=cached),
         source=run.tokens["source"].ids if "target" in run.tokens else (),
         prompt=start,
         never=(),
@@ -197,8 +197,7 @@ def _prompt(run: Run) -> Tokens:
         return prompt(task, task.read(run.text))
     if run.settings.architecture == "encoder-decoder":
         return (START_ID,)
-    source = run.tokens["source"]
-    return tuple(index for index, pads in zip(source.ids, source.is_padding, strict=True) if not pads)
+    return run.tokens["source"].ids_without_padding
 
 
 def _answer(run: Run) -> Tokens | None:
@@ -227,6 +226,11 @@ def _masks(run: Run, n_tokens: int) -> CombinedMask:
         stride=settings.stride,
     )
     return build_masks(names, given)
+
+
+def _open_cells(masks: CombinedMask, size: int) -> Tensor:
+    """The cells open to the self-attention of the tokens that are written, (1, 1, T, T)."""
+    return torch.ones(1, 1, size, size, dtype=torch.bool) if masks.allowed is None else masks.allowed
 
 
 def _of_layers(run: Run, path: str) -> list[CombinedMask]:

@@ -23,15 +23,11 @@ class OnTop(Protocol):
         rows: Sequence[TokenSequence],
         selected: tuple[SequenceName, int] | None,
         select: Callable[[object], None],
-        *,
-        more: Callable[[], None] | None = None,
     ) -> None:
-        """``selected`` has the query; ``select`` hears of a click; ``more`` stands beside the glossary."""
+        """``selected`` has the query; ``select`` hears of a click."""
 
 
-def draw_tokens(
-    rows: Sequence[TokenSequence], choices: Choices, strip: OnTop, *, more: Callable[[], None] | None = None
-) -> None:
+def draw_tokens(rows: Sequence[TokenSequence], choices: Choices, strip: OnTop) -> None:
     """Draw the tokens above a view, of which a click makes one the query; that of the last row is chosen."""
 
     def select(event: object) -> None:
@@ -39,7 +35,7 @@ def draw_tokens(
             look_at(found.index)
 
     query = min(query_of(choices), len(rows[-1].tokens) - 1)
-    strip(rows, (rows[-1].name, query), select, more=more)
+    strip(rows, (rows[-1].name, query), select)
 
 
 def query_of(choices: Choices) -> int:

@@ -303,6 +303,19 @@ def test_a_part_of_a_long_text_is_drawn_wherever_it_is_wanted():
     assert (rows.labels[0], columns.labels[-1]) == ("80", "699")
 
 
+def test_the_keys_of_a_recording_are_its_tokens_also_beside_a_sink():
+    trace = example_trace()
+    for place, attention in enumerate(trace):
+        weights = torch.cat((attention.weights / 2, attention.weights.sum(-1, keepdim=True) / 2), -1)
+        allowed = torch.nn.functional.pad(attention.allowed, (0, 1), value=True)
+        shape = (*attention.shape[:3], attention.shape[3] + 1)
+        trace._attentions[place] = replace(attention, weights=weights, allowed=allowed, shape=shape, sinks=1)
+    run = run_recording(WatchedRun(trace, ""), trace[0], 0)
+    path = next(iter(run.attentions))
+    assert [axis.labels for axis in run.axes(f"{path}.weights")] == [TOKENS, TOKENS]
+    assert run.mask_of(path).names == ("causal",)
+
+
 def test_its_attentions_are_computed_again_under_another_mask():
     recorded = WatchedRun(example_trace(), "")
     run = run_recording(recorded, recorded.trace[0], 0)
