@@ -118,7 +118,7 @@ def bytes_kept(attention: Attention, keep: Keep) -> int:
     cells = batch * heads * n_queries * n_keys
     size = torch.promote_types(attention.dtype, torch.float32).itemsize
     inputs = (attention.query_shape, attention.key_shape, attention.value_shape, attention.query_shape)
-    of_inputs = sum(torch.Size(shape).numel() for shape in inputs) if keep in ("attentions", "all") else 0
+    of_inputs = sum(torch.Size(shape).numel() for shape in inputs) if Options(keep=keep).keeps_vectors else 0
     return (cells + of_inputs) * size
 
 

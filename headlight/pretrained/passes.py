@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from headlight.recording import Texts
 from headlight.trace import Trace
 from headlight.watching import memory, watch
 from model.masks import with_leading_axes
-from model.tracing import Edit
+from model.tracing import Edit, TraceError
 
 Where = Literal["self", "encoder", "decoder", "cross"]
 """A choice of a model's attentions: all of a single stack, or one of the three kinds of an encoder-decoder."""
@@ -106,6 +107,22 @@ def added_mask(checkpoint: Checkpoint, allowed: Tensor) -> Tensor:
     whole = with_leading_axes(allowed)
     added = torch.zeros(whole.shape, dtype=dtype).masked_fill(~whole, torch.finfo(dtype).min)
     return added.to(checkpoint.device)
+
+
+@contextmanager
+def in_place_of_errors(sentence: str) -> Iterator[None]:
+    """Say a sentence in place of whatever a model's own code raises; "" leaves that as it is.
+
+    Raises:
+        ValueError: with the sentence.
+        TraceError: an edit does not fit, which is no matter of the model's code.
+    """
+    try:
+        yield
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        if not sentence or isinstance(error, TraceError):
+            raise
+        raise ValueError(sentence) from error
 
 
 def memory_of_run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> int:

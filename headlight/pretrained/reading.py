@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import added_mask
+from headlight.pretrained.passes import added_mask, in_place_of_errors
 from headlight.pretrained.tokens import Tokenized
 from headlight.trace import Trace
 from headlight.watching import watch
@@ -71,6 +71,12 @@ class Reader:
         encoded = self._checkpoint.model.get_encoder()(**source)  # type: ignore[operator]
         return {"encoder_outputs": encoded, "attention_mask": source.get("attention_mask")}
 
+    @property
+    def _takes_no_mask(self) -> str:
+        """The sentence on a model whose own code fails under another mask; "" where it has its own."""
+        beside = " beside its cache" if self._cached else ""
+        return "" if self._allowed is None else f"The code of {self._checkpoint.name} takes no other mask{beside}."
+
     def __call__(self, tokens: Sequence[int]) -> Reading:
         """Read the tokens: all of them, or with a cache those that it does not hold.
 
@@ -89,14 +95,8 @@ class Reader:
         kept = {of_cache: cache} if self._cached else {}
         with self._checkpoint.lock, torch.no_grad():
             encoded = self._encoded
-            try:
-                with watch(model, keep="attentions", to="cpu") as trace:
-                    output = model(**inputs, **kept, **encoded, use_cache=self._cached)
-            except (RuntimeError, IndexError, TypeError, ValueError) as error:  # whatever its own code raises
-                if self._allowed is None:
-                    raise
-                beside = " beside its cache" if self._cached else ""
-                raise ValueError(f"The code of {self._checkpoint.name} takes no other mask{beside}.") from error
+            with in_place_of_errors(self._takes_no_mask), watch(model, keep="attentions", to="cpu") as trace:
+                output = model(**inputs, **kept, **encoded, use_cache=self._cached)
         if self._cached:
             self._kept = tuple(tokens), getattr(output, of_cache)
         return Reading(trace, output.logits[0, -1].float().cpu(), len(tokens) - len(read), len(tokens))

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
-from headlight.pretrained.passes import Pass, Where, memory_of_run, run, with_mask
+from headlight.pretrained.passes import Pass, Where, in_place_of_errors, memory_of_run, run, with_mask
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
 from headlight.stages import Stage as SeenOperation
 from headlight.trace import Trace as SeenTrace
-from model import CombinedMask, Trace, TracedModule
+from model import CombinedMask, Trace
 from model.texts import texts_of
 from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
 from visualizer.runs.interventions import edits_of
+from visualizer.runs.kept import KeepsResults
 from visualizer.runs.masks_in_force import Masks, promised_masks
 from visualizer.runs.paths import in_layer, without_layer
 from visualizer.runs.run import Run, in_items
@@ -31,9 +32,9 @@ from visualizer.runs.seen import (
     ALL,
     SeenStage,
     cut,
-    head_names,
     named,
     own_masks,
+    seen_run,
     stages_of,
     with_heads,
     without_sinks,
@@ -118,6 +119,50 @@ def input_of(settings: Settings) -> Tokenized:
     return tokenized(checkpoint_of(settings), words_of(settings), MOST_TOKENS)
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A pass as it is asked for.
+
+    Attributes:
+        settings: with what the checkpoint fixes.
+        checkpoint: what computes it.
+        given: the tokens that it reads, under its own masks.
+        batches: the same as sequences.
+        changed: the masks in place of its own, by the kind of attention.
+    """
+
+    settings: Settings
+    checkpoint: Checkpoint
+    given: Tokenized
+    batches: Mapping[SequenceName, tuple[TokenSequence, ...]]
+    changed: Mapping[str, CombinedMask]
+
+    @cached_property
+    def masked(self) -> Tokenized:
+        """The tokens that it reads, under the masks that were chosen."""
+        return _masked(self.checkpoint, self.given, self.changed)
+
+
+def _asked(settings: Settings) -> _Asked:
+    """Read the text and the masks.
+
+    Raises:
+        ValueError: the checkpoint is not in memory, or cannot be given the text or the masks.
+    """
+    checkpoint, given = checkpoint_of(settings), input_of(settings)
+    settings, batches = replace(settings, **_shape(checkpoint, given)), batches_of(given)
+    return _Asked(settings, checkpoint, given, batches, _changed_masks(settings, batches))
+
+
+def input_under_masks(settings: Settings) -> Tokenized:
+    """The tokens that the checkpoint reads, with the masks that were chosen in place of its own.
+
+    Raises:
+        ValueError: as ``run_checkpoint``.
+    """
+    return _asked(settings).masked
+
+
 def batches_of(given: Tokenized) -> dict[SequenceName, tuple[TokenSequence, ...]]:
     """The sequences that are read at once."""
     found: dict[SequenceName, tuple[TokenSequence, ...]] = {
@@ -167,41 +212,29 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     Raises:
         ValueError: the checkpoint is not in memory, or what is asked for cannot be done with it; one sentence.
     """
-    checkpoint, given = checkpoint_of(settings), input_of(settings)
-    batches = batches_of(given)
-    settings = replace(settings, **_shape(checkpoint, given))
-    changed = _changed_masks(settings, batches)
+    asked = _asked(settings)
+    settings, checkpoint, given, batches = asked.settings, asked.checkpoint, asked.given, asked.batches
     try:
         settings = _with_named_edits(settings, checkpoint, given)
-        edits = _edits(settings, checkpoint, given)
-        seen, contexts = _pass(checkpoint, given, changed, edits)
+        seen, contexts = _pass(asked, _edits(settings, checkpoint, given))
     except (ValueError, TraceError) as error:
         if not settings.edits:
             raise
-        settings, complaints, edits = replace(settings, edits=""), (*complaints, str(error)), {}
-        seen, contexts = _pass(checkpoint, given, changed, edits)
+        settings, complaints = replace(settings, edits=""), (*complaints, str(error))
+        seen, contexts = _pass(asked, {})
     attentions = _named(checkpoint, seen.trace, len(batches["source"]))
-    masks = {**_own_masks(attentions, batches), **_by_layer(changed, attentions)}
+    masks = {**_own_masks(attentions, batches), **_by_layer(asked.changed, attentions)}
     operations = _operations(checkpoint, given) if contexts else {}
     for path, attention in attentions.items():
         if (operation := operations.get(f"{path}.context")) in contexts:
             attentions[path] = replace(attention, context=contexts[operation])
-    labels = _Labels(checkpoint.tokenizer, checkpoint.config.vocab_size)
-    return Run(
-        *(settings, cast(TracedModule, nn.Module()), _trace(attentions, masks, seen)),  # runs outlive a checkpoint
-        *(masks, masks, batches),
-        vocabulary=labels,
-        head_names=head_names(next(iter(attentions.values()))),
-        forward=_never,
+    return seen_run(
+        *(settings, attentions, _trace(attentions, masks, seen), masks, batches),
+        vocabulary=_Labels(checkpoint.tokenizer, checkpoint.config.vocab_size),
         complaints=complaints,
         n_bytes=n_bytes,
-        attentions=attentions,
         trace_of_item=lambda item: _trace(attentions, in_items(masks, item), seen, slice(item, item + 1)),
     )
-
-
-def _never(_run: Run) -> None:
-    raise NotImplementedError  # a checkpoint's pass is repeated with `run_checkpoint`
 
 
 def every_operation(settings: Settings) -> SeenTrace:
@@ -210,34 +243,35 @@ def every_operation(settings: Settings) -> SeenTrace:
     Raises:
         ValueError: it takes more memory than there is room for; or as ``run_checkpoint``.
     """
-    checkpoint, given = checkpoint_of(settings), input_of(settings)
-    masked, edits = input_under_masks(settings), _edits(settings, checkpoint, given)
-    with _telling(checkpoint, is_masked=not has_own_masks(settings)):
-        return _whole_pass(checkpoint, masked, edits).trace
+    asked = _asked(settings)
+    edits = _edits(asked.settings, asked.checkpoint, asked.given)
+    with in_place_of_errors(_takes_no_mask(asked)):
+        return _whole_pass(asked.checkpoint, asked.masked, edits).trace
 
 
 def _whole_pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})) -> Pass:
-    known = _BYTES_OF_WHOLE.setdefault(checkpoint, {})
-    sizes = tuple(tuple(value.shape) for name, value in given.inputs.items() if name.endswith("ids"))
-    if sizes not in known:  # it takes a pass, and masks and edits change nothing of it
-        known[sizes] = memory_of_run(checkpoint, given, "all")
-    if known[sizes] > MOST_BYTES:
-        raise ValueError(say("too_large", size=in_words(known[sizes]), most=in_words(MOST_BYTES)))
+    if (size := n_bytes_of_all(checkpoint, given)) > MOST_BYTES:
+        raise ValueError(say("too_large", size=in_words(size), most=in_words(MOST_BYTES)))
     return run(checkpoint, given, keep="all", edits=edits)
 
 
-_BYTES_OF_WHOLE: WeakKeyDictionary[Checkpoint, dict[tuple[tuple[int, ...], ...], int]] = WeakKeyDictionary()
+def n_bytes_of_all(checkpoint: Checkpoint, given: Tokenized) -> int:
+    """The memory that all operations of a pass take. It takes a pass to know, and masks change nothing of it."""
+    sizes = tuple(tuple(value.shape) for name, value in given.inputs.items() if name.endswith("ids"))
+    return _known_of(checkpoint).once(("n_bytes", sizes), lambda: memory_of_run(checkpoint, given, "all"))
 
 
-@contextmanager
-def _telling(checkpoint: Checkpoint, *, is_masked: bool) -> Iterator[None]:
-    """Say of a model whose own code fails under another mask that it takes none."""
-    try:
-        yield
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:  # whatever its own code raises
-        if not is_masked or isinstance(error, TraceError):
-            raise
-        raise ValueError(say("takes_no_mask", name=checkpoint.name)) from error
+def _known_of(checkpoint: Checkpoint) -> KeepsResults:
+    """The results found of a checkpoint, kept as long as it is in memory."""
+    return _KNOWN.setdefault(checkpoint, KeepsResults())
+
+
+_KNOWN: WeakKeyDictionary[Checkpoint, KeepsResults] = WeakKeyDictionary()
+
+
+def _takes_no_mask(asked: _Asked) -> str:
+    """The sentence on a model whose own code fails under another mask; "" where it has its own."""
+    return say("takes_no_mask", name=asked.checkpoint.name) if asked.changed else ""
 
 
 # Its attentions.
@@ -265,31 +299,19 @@ def _named(checkpoint: Checkpoint, seen: Sequence[Attention], n_items: int) -> d
 
 def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
     """The settings that a checkpoint fixes."""
-    if checkpoint not in _SHAPES:
+
+    def find() -> Mapping[str, Any]:
         named = _named(checkpoint, run(checkpoint, given, keep="shapes").trace, len(given.lines) or 1)
         depths = [len(list(_layers(kind.path, named))) for kind in masked_attentions(checkpoint.part)]
         of_decoder = depths[1] if len(depths) > 1 and depths[1] != depths[0] else 0
         n_heads = next(iter(named.values())).n_heads
         found = {"architecture": checkpoint.part, "n_heads": n_heads, "n_layers": depths[0]}
-        _SHAPES[checkpoint] = {**found, "n_decoder_layers": of_decoder}
-    return _SHAPES[checkpoint]
+        return {**found, "n_decoder_layers": of_decoder}
 
-
-_SHAPES: WeakKeyDictionary[Checkpoint, Mapping[str, Any]] = WeakKeyDictionary()
+    return _known_of(checkpoint).once("shape", find)
 
 
 # Its masks.
-
-
-def input_under_masks(settings: Settings) -> Tokenized:
-    """The tokens that the checkpoint reads, with the masks that were chosen in place of its own.
-
-    Raises:
-        ValueError: as ``run_checkpoint``.
-    """
-    checkpoint, given = checkpoint_of(settings), input_of(settings)
-    settings = replace(settings, **_shape(checkpoint, given))
-    return _masked(checkpoint, given, _changed_masks(settings, batches_of(given)))
 
 
 def has_own_masks(settings: Settings) -> bool:
@@ -398,17 +420,16 @@ def _with_named_edits(settings: Settings, checkpoint: Checkpoint, given: Tokeniz
 
 def _operations(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, str]:
     """The operation whose result is the context of an attention, by the path of the context."""
-    if checkpoint not in _OPERATIONS:
+
+    def find() -> Mapping[str, str]:
         seen = _whole_pass(checkpoint, given).trace
         found = {
             f"{path}.context": _context(seen.stages, each)
             for path, each in _named(checkpoint, seen, len(given.lines) or 1).items()
         }
-        _OPERATIONS[checkpoint] = {path: operation for path, operation in found.items() if operation}
-    return _OPERATIONS[checkpoint]
+        return {path: operation for path, operation in found.items() if operation}
 
-
-_OPERATIONS: WeakKeyDictionary[Checkpoint, Mapping[str, str]] = WeakKeyDictionary()
+    return _known_of(checkpoint).once("operations", find)
 
 
 def _context(stages: Mapping[str, SeenOperation], attention: Attention) -> str:
@@ -437,16 +458,14 @@ def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, SeenOperati
 _OTHER_TEXT: WeakKeyDictionary[Checkpoint, tuple[Words, Mapping[str, SeenOperation]]] = WeakKeyDictionary()
 
 
-def _pass(
-    checkpoint: Checkpoint, given: Tokenized, changed: Mapping[str, CombinedMask], edits: Mapping[str, Edit]
-) -> tuple[Pass, dict[str, Tensor]]:
+def _pass(asked: _Asked, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Tensor]]:
     """The pass, and what the contexts that were edited came to, by the path of the operation.
 
     Raises:
         ValueError: the model cannot be given the masks, or an edit does not fit.
     """
-    masked = _masked(checkpoint, given, changed)
-    with _telling(checkpoint, is_masked=bool(changed)):
+    checkpoint, masked = asked.checkpoint, asked.masked
+    with in_place_of_errors(_takes_no_mask(asked)):
         seen = _whole_pass(checkpoint, masked, edits) if edits else run(checkpoint, masked, keep="attentions")
     values = {path: seen.trace.stages[path].value for path in edits}
     seen.trace.stages, seen.trace.parameters = {}, {}  # nothing else is drawn of them here

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.findings import is_cross
-from model import CombinedMask, MaskInputs, Trace, TracedModule, build_masks
+from model import CombinedMask, MaskInputs, Trace, build_masks
 from model.config import Architecture
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.runs.run import Run
-from visualizer.runs.seen import cut, head_names, named, own_masks, scores_of, stages_of, without_sinks
+from visualizer.runs.seen import cut, named, own_masks, scores_of, seen_run, stages_of, without_sinks
 from visualizer.runs.tokens import TokenSequence
 from visualizer.runs.watched import WatchedRun, n_items, sees_later
 from visualizer.safe_text import visible
@@ -78,13 +78,8 @@ def _made(
         others = {path: mask for path, (_, mask) in changed.items()}
         return _made({path: one for path, (one, _) in changed.items()}, others, batches, axes, architecture)
 
-    return Run(
-        *(Settings(weights=RECORDED, architecture=architecture), cast(TracedModule, nn.Module()), trace),
-        *(masks, masks, batches),
-        vocabulary=(),
-        head_names=head_names(next(iter(attentions.values()))),
-        forward=lambda _run: None,
-        attentions=attentions,
+    return seen_run(
+        *(Settings(weights=RECORDED, architecture=architecture), attentions, trace, masks, batches),
         axes_seen=axes,
         repeat=repeat if has_scores else None,
     )

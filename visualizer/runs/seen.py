@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from headlight.attention import Attention
 from headlight.findings import is_cross, is_of_decoder
-from model import CombinedMask, tracing
+from model import CombinedMask, Trace, TracedModule, tracing
 from model.config import Architecture
 from model.masks import causal, padding, sliding_window, with_leading_axes
 from model.texts import texts_of
 from model.tracing import Stage
+from visualizer.components.axis import SequenceName
 from visualizer.masks import OWN
 from visualizer.runs.paths import in_layer
+from visualizer.runs.run import Run
+from visualizer.runs.tokens import TokenSequence
 from visualizer.runs.watched import key_groups
-from visualizer.settings.settings import masked_attention
+from visualizer.settings.settings import Settings, masked_attention
 
 say = texts_of(__name__)
 
@@ -32,6 +35,30 @@ ALL = slice(None)
 
 _FOLDER = Path(tracing.__file__).parent
 _ROWS_CHECKED = 16
+
+
+def seen_run(
+    settings: Settings,
+    attentions: Mapping[str, Attention],
+    trace: Trace,
+    masks: Mapping[str, CombinedMask],
+    batches: Mapping[SequenceName, tuple[TokenSequence, ...]],
+    *,
+    vocabulary: Sequence[str] = (),
+    **more: Any,  # noqa: ANN401 - further attributes of Run
+) -> Run:
+    """A pass that was seen as a run, with attributes of that; it holds no model, since it outlives the one seen."""
+    return Run(
+        *(settings, cast(TracedModule, nn.Module()), trace, masks, masks, batches, vocabulary),
+        head_names=_head_names(next(iter(attentions.values()))),
+        forward=_never,
+        attentions=attentions,
+        **more,
+    )
+
+
+def _never(_run: Run) -> None:
+    raise NotImplementedError  # there is no model to run again
 
 
 def kind_of(attention: Attention, architecture: Architecture) -> str:
@@ -51,7 +78,7 @@ def named(attentions: Iterable[Attention], architecture: Architecture) -> dict[s
     return {in_layer(kind, layer): one for kind, alike in found.items() for layer, one in enumerate(alike)}
 
 
-def head_names(attention: Attention) -> tuple[str, ...]:
+def _head_names(attention: Attention) -> tuple[str, ...]:
     """For each head which keys and values it reads; () where each has its own."""
     return tuple(say("keys_and_values", group=group) for group in key_groups(attention))
 

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import memory_of_run
 from headlight.pretrained.proving import Dependence, Leak, depends, padding_ignored
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
@@ -28,6 +27,7 @@ from visualizer.runs.checkpoints import (
     checkpoint_of,
     has_own_masks,
     input_under_masks,
+    n_bytes_of_all,
     of_line,
     words_of,
 )
@@ -110,8 +110,7 @@ def _measured(checkpoint: Checkpoint, given: Tokenized, settings: Settings, prom
     kept = _KEPT.setdefault(checkpoint, Kept(room=16))
     if (found := kept.get(settings)) is not None:
         return found
-    n_bytes = memory_of_run(checkpoint, given, "all")
-    if n_bytes > MOST_BYTES:
+    if (n_bytes := n_bytes_of_all(checkpoint, given)) > MOST_BYTES:
         st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)), icon=":material/error:")
         return None
 
