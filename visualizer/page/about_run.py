@@ -68,15 +68,13 @@ def not_as_trained(run: Run, choices: Choices) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         learned, masks = _named(as_trained.mask), _named(settings.mask)
         bare = listed([one.called for one in unpadded(run.settings)])
-        of_checkpoint = say("of_checkpoint", learned=learned, here=masks)
-        st.warning(
-            of_checkpoint
-            if settings.weights == PRETRAINED
-            else say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
-            if bare
-            else say("other_masks", learned=learned, here=masks),
-            icon=":material/model_training:",
-        )
+        if settings.weights == PRETRAINED:
+            told = say("of_checkpoint", learned=learned, here=masks)
+        elif bare:
+            told = say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
+        else:
+            told = say("other_masks", learned=learned, here=masks)
+        st.warning(told, icon=":material/model_training:")
         st.button(
             say("back", masks=learned),
             icon=":material/undo:",

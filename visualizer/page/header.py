@@ -23,7 +23,7 @@ from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
-from visualizer.settings.settings import FIELDS, Selection
+from visualizer.settings.settings import Selection
 from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
@@ -177,18 +177,12 @@ def glossary_alone() -> None:
 
 def batch_items(beginnings: Sequence[str]) -> None:
     """The choice of one of the sequences that were computed at once, by how each of them begins."""
-    offered = list(range(len(beginnings)))
     names = [f"{i} {beginning}" if beginning else str(i) for i, beginning in enumerate(beginnings)]
-    if len(beginnings) <= FEW:
-        widgets.segments("batch", offered, format_func=lambda i: markdown_safe(names[i]))
-        return
-    shown = names[min(state.chosen().selection.batch, len(names) - 1)]
-    st.selectbox(  # by the whole name: under the same number another text has another one
-        FIELDS["batch"].label,
-        names,
-        index=names.index(shown),
-        **widgets.following("line_of_batch", shown, lambda name: state.select(batch=names.index(name))),
-    )
+    if len(names) <= FEW:
+        widgets.segments("batch", range(len(names)), format_func=lambda i: markdown_safe(names[i]))
+    else:
+        chosen = min(state.chosen().selection.batch, len(names) - 1)
+        widgets.named("batch", {name: i for i, name in enumerate(names)}, chosen, key="line_of_batch")
 
 
 FEW = 6

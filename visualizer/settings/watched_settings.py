@@ -8,11 +8,10 @@ from typing import Literal
 
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
+from visualizer.settings.settings import MOST_DRAWN
 
 Opened = Literal["none", "example", "given", "path", "uploaded"]
 
-MOST_HEADS = 256
-MOST_TOKENS = 2_048
 MOST_PLACES = 9_999_999
 
 
@@ -26,8 +25,8 @@ class WatchedChoice:
     watched_source: Opened = setting("none")
     watched_path: str = setting("")
     watched_attention: str = setting("")
-    watched_first_query: int = setting(0, most=MOST_TOKENS - 1)
-    watched_first_key: int = setting(0, most=MOST_TOKENS - 1)
+    watched_first_query: int = setting(0, most=MOST_DRAWN - 1)
+    watched_first_key: int = setting(0, most=MOST_DRAWN - 1)
     watched_stage: str = setting("")
     watched_row: int = setting(0, most=MOST_PLACES)
     watched_column: int = setting(0, most=MOST_PLACES)

@@ -209,8 +209,7 @@ def show_source(source: SourceName) -> None:
     save(before)
     kind = "pretrained" if source == "pretrained" else "built"
     settings = memory[_LAST_SETTINGS].get(kind) or _other_settings(before.settings)
-    view = view_in(source, before.selection.view)
-    selection = replace(before.selection, source=source, view=view)
+    selection = replace(before.selection, source=source)
     if kind != _kind_of(before.settings):
         selection = replace(selection, stage=default_stage(settings.architecture))
     watched = replace(

@@ -66,6 +66,22 @@ def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> N
     _labelled(st.selectbox, name, options, index=options.index(state.value_of(name)), **more)
 
 
+def named(field: str, offered: Mapping[str, int], chosen: int, *, key: str, **more: Any) -> int:  # noqa: ANN401
+    """A menu of values of a field by names that tell them apart; the one that is shown.
+
+    Under another text the same number stands for something else: then it has another name, and is another choice.
+    """
+    shown = next(name for name, value in offered.items() if value == chosen)
+    name = st.selectbox(
+        _FIELDS[field].label,
+        list(offered),
+        index=list(offered).index(shown),
+        **more,
+        **following(key, shown, lambda name: state.select(**{field: offered[name]})),
+    )
+    return offered.get(name, chosen)
+
+
 def segments(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
     """The field's choices, or those offered, side by side."""
     _labelled(st.segmented_control, name, _options(name, offered), default=state.value_of(name), **more)

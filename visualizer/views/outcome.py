@@ -13,8 +13,8 @@ from torch.nn import functional
 from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe, visible_whole
-from visualizer.settings.settings import FIELDS, Selection
-from visualizer.state import state, widgets
+from visualizer.settings.settings import Selection
+from visualizer.state import widgets
 
 say = texts_of(__name__)
 
@@ -60,7 +60,9 @@ def draw_outcome(found: Outcome, selection: Selection) -> None:
     pair, row = (found.before, found.after), found.row
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="outcome"):
         st.markdown(say("after", row=row, label=markdown_safe(found.label)), width="content")
-        token = _choose(found, offered, chosen)
+        named = {f"{visible_whole(found.text_of(token))} #{token}": token for token in offered}
+        key = "token_of_outcome"
+        token = widgets.named("compared_token", named, chosen, key=key, label_visibility="collapsed", width=150)
         logit_a, logit_b = (float(logits[row, token]) for logits in pair)
         st.markdown(say("logit", a=logit_a, b=logit_b), width="content")
         share_a, share_b = (float(logits[row].softmax(-1)[token]) for logits in pair)
@@ -68,21 +70,6 @@ def draw_outcome(found: Outcome, selection: Selection) -> None:
         loss_a, loss_b = (next_token_loss(logits, found.following) for logits in pair)
         if loss_a is not None and loss_b is not None:
             st.markdown(say("loss", a=float(loss_a), b=float(loss_b)), width="content")
-
-
-def _choose(found: Outcome, offered: Sequence[int], chosen: int) -> int:
-    """Choose the token by its name and its number: under a new name, the same number is another choice."""
-    named = {f"{visible_whole(found.text_of(token))} #{token}": token for token in offered}
-    shown = next(name for name, token in named.items() if token == chosen)
-    name = st.selectbox(
-        FIELDS["compared_token"].label,
-        list(named),
-        index=list(named).index(shown),
-        label_visibility="collapsed",
-        width=150,
-        **widgets.following("token_of_outcome", shown, lambda name: state.select(compared_token=named[name])),
-    )
-    return named.get(name, chosen)
 
 
 def next_token_loss(logits: Tensor, following: Sequence[int]) -> Tensor | None:

@@ -14,11 +14,12 @@ from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import Token, TokenSequence
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
-from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
+from visualizer.settings.settings import MOST_DRAWN, MOST_HEADS
+from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import controls, drafts, state
 from visualizer.state.given import given_recording
 from visualizer.state.state import Choices
-from visualizer.views.watched.panels import OnTop, draw_tokens
+from visualizer.views.watched.on_top import OnTop, draw_tokens
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
@@ -201,7 +202,7 @@ def _checked(trace: headlight.Trace, title: str) -> WatchedRun:
         raise ValueError(say("long_name", most=_LONGEST_PATH))
     for attention in trace:
         _, n_heads, n_queries, n_keys = attention.shape
-        if max(n_queries, n_keys) > MOST_TOKENS or n_heads > MOST_HEADS:
+        if max(n_queries, n_keys) > MOST_DRAWN or n_heads > MOST_HEADS:
             raise ValueError(
                 say(
                     "too_many",
@@ -210,7 +211,7 @@ def _checked(trace: headlight.Trace, title: str) -> WatchedRun:
                     n_queries=n_queries,
                     n_keys=n_keys,
                     most_heads=MOST_HEADS,
-                    most_tokens=MOST_TOKENS,
+                    most_tokens=MOST_DRAWN,
                 )
             )
     return WatchedRun(trace, title)

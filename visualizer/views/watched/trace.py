@@ -82,7 +82,7 @@ def _of_one_attention(watched: WatchedRun, attention: Attention, choices: Choice
     errors = [each for each in said if each[1].severity == "error"][:_FEW]
     for paths, finding in errors:
         _finding(paths, finding)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_attentions"):
         _pick(watched, attention)
     if attention.weights is None:
         st.info(say("no_weights"), icon=":material/info:")

@@ -12,7 +12,7 @@ from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.state.state import Choices
 from visualizer.views.watched import operations, recordings, way
-from visualizer.views.watched.panels import OnTop
+from visualizer.views.watched.on_top import OnTop
 from visualizer.views.watched.pretrained import door
 from visualizer.views.watched.trace import show_trace
 

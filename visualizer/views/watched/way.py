@@ -18,8 +18,8 @@ from visualizer.safe_text import visible_whole
 from visualizer.server.mount import mount
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
+from visualizer.views.watched.on_top import look_at, query_of
 from visualizer.views.watched.operations import show_heads
-from visualizer.views.watched.panels import look_at, query_of
 
 say = texts_of(__name__)
 _logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import as_code
 from visualizer.settings.settings import Selection
 from visualizer.state import state, widgets
-from visualizer.views.watched.panels import STEP
+from visualizer.views.watched.on_top import STEP
 
 say = texts_of(__name__)
 
