@@ -25,7 +25,7 @@ from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
 from visualizer.runs.interventions import edits_of
 from visualizer.runs.kept import KeepsResults
-from visualizer.runs.masks_in_force import Masks, promised_masks
+from visualizer.runs.masks_in_force import Masks, block_the_same, promised_masks
 from visualizer.runs.paths import in_layer, without_layer
 from visualizer.runs.run import Run, in_items
 from visualizer.runs.seen import (
@@ -333,7 +333,7 @@ def _changed_masks(
         if _is_own(kind, settings):
             continue
         masks = chosen[kind.path]
-        if any(mask is not masks[0] and not _same(mask.allowed, masks[0].allowed) for mask in masks):
+        if any(mask is not masks[0] and not block_the_same(mask.allowed, masks[0].allowed) for mask in masks):
             raise ValueError(say("one_for_all_layers"))
         found[kind.path] = masks[0]
     return found
@@ -344,10 +344,6 @@ def _is_own(kind: MaskedAttention, settings: Settings) -> bool:
     usual = replace(settings, mask=usual_mask(settings), encoder_padding=True, cross_padding=True)
     here, own = seen_by(kind, settings), seen_by(kind, usual)
     return "custom" not in here.mask and here.mask == own.mask
-
-
-def _same(one: Tensor | None, other: Tensor | None) -> bool:
-    return one is other or (one is not None and other is not None and torch.equal(one, other))
 
 
 def _masked(checkpoint: Checkpoint, given: Tokenized, changed: Mapping[str, CombinedMask]) -> Tokenized:

@@ -72,10 +72,11 @@ def applied_masks(settings: Settings, promised: Masks) -> Masks:
 def same_masks(one: Masks, other: Masks) -> bool:
     """True if two choices of masks block the same cells, whatever they are called."""
     pairs = [pair for kind in one for pair in zip(one[kind], other[kind], strict=True)]
-    return all(_block_the_same(a.allowed, b.allowed) for a, b in pairs)
+    return all(block_the_same(a.allowed, b.allowed) for a, b in pairs)
 
 
-def _block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
+def block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
+    """True if two masks, each True = may attend or None for no mask, block the same cells."""
     nothing = torch.ones(1, 1, 1, 1, dtype=torch.bool)
     return bool(((nothing if one is None else one) == (nothing if other is None else other)).all())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +18,7 @@ from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 from visualizer.views import RENDER
-from visualizer.views.watched import way
+from visualizer.views.watched import operations, way
 from visualizer.views.watched.window import choose_window
 
 say = texts_of(__name__)
@@ -31,15 +31,12 @@ _FEW = 4
 _KEEPS_ALL = 'with headlight.watch(model, keep="all") as trace:\n    model(**batch)'
 
 
-def show_trace(
-    run: WatchedRun, choices: Choices, drawn: Mapping[str, Callable[[WatchedRun, Choices], None]]
-) -> None:
+def show_trace(run: WatchedRun, choices: Choices) -> None:
     """Draw a trace: what is wrong with it, the attention that is chosen, then the verdict and the list of all.
 
     Args:
         run: the trace, and what is known of its tokens. The same object gives what was computed of it before.
         choices: what is chosen.
-        drawn: what draws a view that is not of one attention.
     """
     view = choices.selection.view
     if not run.trace and view != "step":
@@ -51,9 +48,9 @@ def show_trace(
         st.code(_KEEPS_ALL, language="python")
         return
     if view == "way":
-        way.choose(run, choices)
-    if view in drawn:
-        drawn[view](run, choices)
+        way.render(run, choices)
+    elif view == "step":
+        operations.render(run, choices)
     else:
         _of_one_attention(run, *_looked_at(run, choices))
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
 
 from visualizer.runs.run import Run
-from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.state.state import Choices
-from visualizer.views.watched import operations, recordings, way
+from visualizer.views.watched import recordings
 from visualizer.views.watched.on_top import OnTop
 from visualizer.views.watched.pretrained import door
 from visualizer.views.watched.trace import show_trace
-
-DRAWN: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
-    "step": operations.render,
-    "way": way.render,
-}
-"""The views that are not of one attention, which ``show_trace`` draws itself."""
 
 
 def show_recording(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> None:
@@ -33,7 +26,7 @@ def show_recording(choices: Choices, strip: OnTop, no_strip: Callable[[], None])
     """
     recorded = recordings.render(choices, strip, no_strip)
     if recorded is not None:
-        show_trace(recorded, choices, DRAWN)
+        show_trace(recorded, choices)
 
 
 def show_operations(run: Run, choices: Choices) -> None:
@@ -44,4 +37,4 @@ def show_operations(run: Run, choices: Choices) -> None:
         st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
         return
     watched = replace(choices.watched, watched_first_query=0)
-    show_trace(seen, replace(choices, selection=replace(choices.selection, batch=0), watched=watched), DRAWN)
+    show_trace(seen, replace(choices, selection=replace(choices.selection, batch=0), watched=watched))

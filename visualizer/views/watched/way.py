@@ -30,7 +30,7 @@ TOLERANCE = 1e-4
 _ROUNDED = 5e-2
 
 
-def choose(run: WatchedRun, choices: Choices) -> None:
+def _choose(run: WatchedRun, choices: Choices) -> None:
     """Choose the stream where there are several, as in an encoder and a decoder."""
     found = watched_contributions(run)
     if len(found.streams) < 2:
@@ -49,10 +49,11 @@ def choose(run: WatchedRun, choices: Choices) -> None:
 
 
 def render(run: WatchedRun, choices: Choices) -> None:
-    """Draw the panel."""
+    """Draw the parts of the stream that is chosen."""
     if not watched_contributions(run).streams:
         st.info(say("no_stream"), icon=":material/info:")
         return
+    _choose(run, choices)
     stream = _stream(run, choices)
     item, query = choices.selection.batch, query_of(choices)
     try:
