@@ -7,11 +7,28 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from visualizer.page import header, opening, surroundings
+from visualizer.page import header, opening, sidebar
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.server.garbage import freeze_imports
+from visualizer.server.turns import PAGES
 from visualizer.state import state
+
+
+def page_of_visitor() -> None:
+    """The page. Its picture is sent before what stands around it, unless it waits for PyTorch to be loaded."""
+    is_first = opening.is_known(state.load()) or is_warm()
+    header.style()
+    sidebar.title()
+    top = st.container(key="top")
+    if is_first:
+        picture()
+    sidebar.controls()
+    header.header(top)
+    if not is_first:
+        picture()
+    state.show_link()
+    freeze_imports()
 
 
 def picture() -> None:
@@ -25,16 +42,8 @@ def picture() -> None:
     show(choices)
 
 
-def page_of_visitor() -> None:
-    """The page. Its picture is sent before what stands around it, unless it waits for PyTorch to be loaded."""
-    st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
-    choices = state.load()
-    surroundings.draw(picture, picture_first=is_warm() or opening.is_known(choices))
-    state.show_link()
-    freeze_imports()
-
-
 if __name__ == "__main__":
-    page_of_visitor()
+    with PAGES.turn():
+        page_of_visitor()
 else:
     app = st.App(__file__, lifespan=warmed, routes=ROUTES)

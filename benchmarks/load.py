@@ -49,7 +49,7 @@ class Session:
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
         self.address = urlencode(LINK)
-        self.seed = ""
+        self.seed = self.drawer = ""
         self.kept: set[str] = set()
         self.screen: set[bytes] = set()
         self.text = ""
@@ -62,7 +62,9 @@ class Session:
         message.rerun_script.query_string = self.address
         message.rerun_script.cached_message_hashes.extend(self.kept)
         if seed is not None:
-            message.rerun_script.widget_states.widgets.add(id=self.seed).double_value = seed
+            message.rerun_script.widget_states.widgets.add(id=self.drawer).bool_value = True
+            if self.seed:  # it is on the page once the drawer is open
+                message.rerun_script.widget_states.widgets.add(id=self.seed).double_value = seed
         if "text" in said:
             message.rerun_script.widget_states.widgets.add(id=self.text).string_value = said["text"]
         if "turned" in said:
@@ -78,6 +80,7 @@ class Session:
             if answer.WhichOneof("type") == "delta":
                 self.screen.add(answer.delta.SerializeToString())
                 self.note(answer.delta.new_element)
+                self.drawer = answer.delta.add_block.expandable.id or self.drawer
             elif answer.WhichOneof("type") == "page_info_changed":
                 self.address = answer.page_info_changed.query_string
             elif answer.WhichOneof("type") == "script_finished" and answer.script_finished in FINISHED:
@@ -128,6 +131,7 @@ class Session:
         """Another seed in every period."""
         chance, times = random.Random(id(self)), []
         await asyncio.sleep(chance.random() * PERIOD)
+        await self.run(0.0)  # opens the drawer that has the seed
         while time.perf_counter() < until:
             times.append(await self.run(float(chance.randrange(10**6))))
             await asyncio.sleep(max(0.0, PERIOD - times[-1]))

@@ -26,8 +26,12 @@ DETAIL_SWITCHES = ("final_norm", "fused_qkv", "qkv_bias", "output_bias", "unembe
 
 
 def open_app(**query: str) -> AppTest:
-    """The page of a link, without parameters that of the usual settings; the bare address opens something else."""
+    """The page of a link, without parameters that of the usual settings; the bare address opens something else.
+
+    The drawer of the settings that few change is open.
+    """
     app = AppTest.from_file(APP, default_timeout=60)
+    app.session_state[sidebar.MORE] = True
     for name, value in (query or {"view": "step"}).items():
         app.query_params[name] = value
     return app.run()

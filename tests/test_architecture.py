@@ -205,7 +205,7 @@ def test_a_view_does_not_know_the_page():
         ("session_state", {"visualizer.state.memory"}),
         ("query_params", {"visualizer.state.memory", "visualizer.state.state"}),
         ("cache_", set()),
-        ("rerun", {"visualizer.state.part"}),
+        ("rerun", {"visualizer.work.live"}),
     ],
 )
 def test_streamlits_memory_has_one_place(start, places):

@@ -31,7 +31,7 @@ from visualizer.state.widgets import notices
 
 say = texts_of(__name__)
 
-ICON = str(Path(__file__).parent / "icon.svg")
+_ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
@@ -45,17 +45,12 @@ _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": say("keys"), "target
 
 
 def style() -> None:
-    """Style the page where the theme does not."""
+    """Name the page, and style it where the theme does not."""
+    st.set_page_config(page_title="Headlight", page_icon=_ICON, layout="wide")
     selection = state.chosen().selection
     walked = is_walked(selection)
     added = (_ALONE * (selection.present or walked), _PRESENTED * selection.present, _WALKED * walked)
     st.html(f"<style>{_STYLE}{''.join(added)}</style>")
-
-
-def depends_on(selection: Selection) -> tuple[object, ...]:
-    """Return the values that the header and the looks of the page depend on, but for the choice of the view."""
-    walked, offered = is_walked(selection), offers_path(selection)
-    return (selection.source, selection.present, walked, bool(selection.stop), offered)
 
 
 def offers_path(selection: Selection) -> bool:
@@ -63,19 +58,17 @@ def offers_path(selection: Selection) -> bool:
     return selection.source == "built" and (selection.view == "way" or bool(selection.stop))
 
 
-def header(changed: Callable[[str, object], None]) -> None:
-    """The choice of the view and, beside it, the door to the guided path and the menu of the examples.
+def header(place: AbstractContextManager[object]) -> None:
+    """Draw, in ``place``, the choice of the view, the door to the guided path and the menu of the examples.
 
-    The path does without them. ``changed`` is called with ``view`` and its new value when a person chose another
-    one, in a callback.
+    The path does without them.
     """
     selection = state.chosen().selection
     if is_walked(selection):
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
-        heard = state.on_change("view", lambda view: changed("view", view))
+    with place, st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         offered = list(VIEWS_OF[selection.source])
-        widgets.segments("view", offered, help=None, label_visibility="collapsed", wrap=True, on_change=heard)
+        widgets.segments("view", offered, help=None, label_visibility="collapsed", wrap=True)
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
             if offers_path(selection):
                 is_left = bool(selection.stop)

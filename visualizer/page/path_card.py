@@ -60,9 +60,9 @@ def _beside(path: GuidedPath | None, *, has_card: bool) -> None:
     """Draw what a person on the path needs: their text, another path, and the way out where no card has it."""
     choices = state.chosen()
     with st.container(key="beside_path", gap="xsmall", width="content"):
-        if texts := sidebar.texts_for(choices.settings, choices.selection):
+        if sidebar.has_texts(choices.settings):
             with st.popover(say("your_text"), width="stretch"):
-                sidebar.draw(texts, lambda name, value: None)
+                sidebar.texts(choices.settings)
         _other_paths(path)
         if not has_card:
             leave = state.callback(state.select, guided=False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -19,39 +18,8 @@ from visualizer.settings.sources import VIEWS_OF
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.state import state, widgets
 from visualizer.state.controls import give
-from visualizer.state.state import Choices
 
 say = texts_of(__name__)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One element of the sidebar. Equal ones look the same, but for the value of the setting.
-
-    Attributes:
-        draw: what draws it.
-        given: what it is given.
-        named: what it is given by name.
-        field: the setting whose control it is; "" where it is none.
-    """
-
-    draw: Callable[..., object]
-    given: tuple[object, ...] = ()
-    named: tuple[tuple[str, object], ...] = ()
-    field: str = ""
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The elements of the sidebar: those that are always in sight, and those under "More"."""
-
-    always: tuple[Line, ...]
-    more: tuple[Line, ...] = ()
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The settings that have a control."""
-        return tuple(line.field for line in (*self.always, *self.more) if line.field)
 
 
 def title() -> None:
@@ -59,94 +27,75 @@ def title() -> None:
     st.sidebar.markdown("## :material/highlight: Headlight")
 
 
-def controls(lines: Lines, changed: Callable[[str, object], None]) -> None:
-    """Draw the controls below the title; they show what is chosen.
-
-    Args:
-        lines: what stands there.
-        changed: called with a setting's name and its new value when a person changed its control, in a callback.
-    """
-    with st.sidebar:
-        draw(lines.always, changed)
-        if lines.more:
-            with st.expander(say("more"), icon=":material/tune:", key="more"):
-                draw(lines.more, changed)
-
-
-def draw(lines: Sequence[Line], changed: Callable[[str, object], None]) -> None:
-    """Draw controls where they are to stand; ``changed`` as above."""
-    for line in lines:
-        heard = {"on_change": _on_change(line.field, changed)} if line.field else {}
-        line.draw(*line.given, **dict(line.named), **heard)
-
-
-def _on_change(name: str, changed: Callable[[str, object], None]) -> Callable[[], None]:
-    def take(value: object) -> None:
-        if name == "text":
-            _retype(value)
-        changed(name, value)
-
-    return state.on_change(name, take)
-
-
-def lines_for(settings: Settings, selection: Selection, of_source: tuple[Line, ...] = ()) -> Lines:
-    """The lines below the title: none while the guided path is walked, which has the texts beside its card.
-
-    ``of_source`` are the controls of a model that was not built here.
-    """
+def controls() -> None:
+    """Draw the controls below the title: none while the guided path is walked, which has the texts beside it."""
+    settings, selection = state.chosen().settings, state.chosen().selection
     if is_walked(selection):
-        return Lines(())
-    if selection.source != "built":
-        return Lines((_model(settings, selection), *of_source))
-    return _lines(settings, selection)
+        return
+    with st.sidebar:
+        if selection.view == "train":
+            st.caption(say("training_apart"))
+            return
+        _choose_model(settings, selection)
+        if selection.source == "pretrained":
+            _of_checkpoint(settings, selection)
+        elif selection.source == "built" and settings.weights in WORKED_EXAMPLES:
+            st.caption(say("all_given"))
+        elif selection.source == "built":
+            _of_built(settings, selection)
 
 
-def lines_of_source(choices: Choices) -> tuple[Line, ...]:
-    """The controls of a model that was not built here, with what they look like at this moment."""
-    settings, selection = choices.settings, choices.selection
-    if selection.source != "pretrained":
-        return ()
+def _of_checkpoint(settings: Settings, selection: Selection) -> None:
     from visualizer.views.watched.pretrained import controls  # brings torch, which the page does without
 
     kind = controls.kind_of_open(settings)
-    return (Line(controls.draw, (settings, kind)), *(() if kind is None else _masks(settings, selection)))
+    controls.draw(settings, kind)
+    if kind is not None:
+        _masks(settings, selection)
 
 
-def texts_for(settings: Settings, selection: Selection) -> tuple[Line, ...]:
-    """The texts of a person alone; none where they are given."""
-    return tuple(line for line in _lines(settings, selection).always if line.field in ("text", "target"))
+def _of_built(settings: Settings, selection: Selection) -> None:
+    is_trained = settings.weights == TRAINED
+    if is_trained and settings.checkpoint:
+        st.caption(say("trained_here"))
+    texts(settings)
+    if is_trained:
+        if settings.architecture != "encoder" and settings.task not in CONTINUED:
+            st.caption(say("answered"))
+    else:
+        if settings.order:
+            _order(settings.order)
+        widgets.choice("architecture")
+        if not has_masks_in_picture(settings, selection):
+            widgets.slider("n_heads")
+        _other_width(settings, selection)
+    _masks(settings, selection)
+    more = st.expander(say("more"), icon=":material/tune:", key=MORE, on_change="rerun")
+    if not more.open:
+        return
+    with more:
+        if is_trained:
+            _other_heads(settings.n_heads)
+            _padding(settings)
+            widgets.choice("fault")
+        else:
+            _more(settings)
 
 
-def _lines(settings: Settings, selection: Selection) -> Lines:
-    if selection.view == "train":
-        return Lines((_caption(say("training_apart")),))
-    model = _model(settings, selection)
-    if settings.weights in WORKED_EXAMPLES:
-        return Lines((model, _caption(say("all_given"))))
-    text = _control(widgets.text, "text", height=92, help=None)
-    masks = _masks(settings, selection)
-    order = Line(_order, (settings.order,))
-    if settings.weights == TRAINED:
-        is_answered = settings.architecture != "encoder" and settings.task not in CONTINUED
-        answered = [_caption(say("answered"))] if is_answered else []
-        here = [_caption(say("trained_here"))] if settings.checkpoint else []
-        heads = Line(_other_heads, (settings.n_heads,))
-        always = (model, *here, text, *answered, *masks)
-        return Lines(always, (heads, *_padding(settings), _control(widgets.choice, "fault")))
-    target = [_control(widgets.text, "target", height=68)]
-    always = (
-        model,
-        text,
-        *([order] if settings.order else []),
-        *(target if settings.architecture == "encoder-decoder" else []),
-        _control(widgets.choice, "architecture"),
-        *([] if has_masks_in_picture(settings, selection) else [_control(widgets.slider, "n_heads")]),
-        *_other_width(settings, selection),
-        *masks,
-    )
-    return Lines(always, (*([] if settings.order else [order]), *_more(settings)))
+def has_texts(settings: Settings) -> bool:
+    """True if a person chooses the texts; False where they are given."""
+    return settings.weights not in WORKED_EXAMPLES
 
 
+def texts(settings: Settings) -> None:
+    """Draw the fields for the texts of a person alone."""
+    widgets.text("text", height=92, help=None, on_change=state.on_change("text", _retype))
+    if settings.weights != TRAINED and settings.architecture == "encoder-decoder":
+        widgets.text("target", height=68)
+
+
+MORE = "more"
+"""The drawer of the settings that few change: they are drawn while it is open."""
 MODEL = "model"
 """The menu of the models, which is no setting."""
 _OTHERS: Mapping[str, str] = {name: FIELDS["source"].choices[name] for name in VIEWS_OF if name != "built"}
@@ -163,19 +112,10 @@ _MODELS: Mapping[str, str] = {
 """The names of the models: trained on a task, with given weights, of another source, or published."""
 
 
-def _control(draw: Callable[..., object], name: str, *given: object, **named: object) -> Line:
-    return Line(draw, (name, *given), tuple(named.items()), name)
-
-
-def _caption(sentence: str) -> Line:
-    return Line(st.caption, (sentence,))
-
-
-def _other_width(settings: Settings, selection: Selection) -> list[Line]:
-    """That the model is not as wide as was asked for, where it is not."""
-    if not (width := selection.asked_width):
-        return []
-    return [_caption(say("other_width", n_heads=settings.n_heads, asked=width, width=settings.d_model))]
+def _other_width(settings: Settings, selection: Selection) -> None:
+    """Say that the model is not as wide as was asked for, where it is not."""
+    if width := selection.asked_width:
+        st.caption(say("other_width", n_heads=settings.n_heads, asked=width, width=settings.d_model))
 
 
 def _order(order: int) -> None:
@@ -212,14 +152,10 @@ def _retype(text: object) -> None:
         )
 
 
-def _model(settings: Settings, selection: Selection) -> Line:
-    """The choice of the model, which stands first."""
+def _choose_model(settings: Settings, selection: Selection) -> None:
+    """The first choice: trained on a task, with other weights, a worked example, or of another source."""
     of_weights = settings.task if settings.weights == TRAINED else settings.weights
-    return Line(_choose_model, (of_weights if selection.source == "built" else selection.source,))
-
-
-def _choose_model(chosen: str) -> None:
-    """The choice: trained on a task, with hand-built or random weights, a worked example, or of another source."""
+    chosen = of_weights if selection.source == "built" else selection.source
     offered = [name for name in _MODELS if name not in WORKED_EXAMPLES or name == chosen]
     st.selectbox(
         say("model"),
@@ -256,67 +192,73 @@ def _other_heads(n_heads: int) -> None:
     )
 
 
-def _more(settings: Settings) -> tuple[Line, ...]:
+def _more(settings: Settings) -> None:
     has_layers = settings.architecture != "attention"
-    possible = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
-    d_out = _control(widgets.option, "d_out", offered("d_out", settings.d_out), zero=say("model_width"))
-    return (
-        _control(widgets.segments, "tokens"),
-        *(_depths(settings) if has_layers else []),
-        _control(widgets.option, "d_model", possible),
-        _control(widgets.option, "head_dim", offered("head_dim", settings.head_dim), zero=say("width_shared")),
-        *(_feed_forward_and_norms(settings) if has_layers else [d_out]),
-        _control(widgets.segments, "positions"),
-        *_padding(settings),
-        *([_control(widgets.number, "seed")] if settings.weights == "random" else []),
-        *(_control(widgets.switch, name) for name in ("scale_scores", "fused_qkv", "qkv_bias", "output_bias")),
-        *([_control(widgets.switch, "unembedding_bias")] if has_layers else []),
-        _control(widgets.slider, "dropout", step=0.05),
-        _control(widgets.choice, "fault"),
-    )
+    if not settings.order:
+        _order(settings.order)
+    widgets.segments("tokens")
+    if has_layers:
+        _depths(settings)
+    widgets.option("d_model", widths(1 if settings.head_dim else settings.n_heads, settings.d_model))
+    widgets.option("head_dim", offered("head_dim", settings.head_dim), zero=say("width_shared"))
+    if has_layers:
+        _feed_forward_and_norms(settings)
+    else:
+        widgets.option("d_out", offered("d_out", settings.d_out), zero=say("model_width"))
+    widgets.segments("positions")
+    _padding(settings)
+    if settings.weights == "random":
+        widgets.number("seed")
+    for name in ("scale_scores", "fused_qkv", "qkv_bias", "output_bias"):
+        widgets.switch(name)
+    if has_layers:
+        widgets.switch("unembedding_bias")
+    widgets.slider("dropout", step=0.05)
+    widgets.choice("fault")
 
 
-def _depths(settings: Settings) -> list[Line]:
-    layers = _control(widgets.slider, "n_layers")
-    if settings.architecture != "encoder-decoder":
-        return [layers]
-    possible = tuple(range(int(FIELDS["n_decoder_layers"].most) + 1))
-    of_decoder = _control(widgets.option, "n_decoder_layers", possible, zero=say("as_many"))
-    return [layers, of_decoder, _control(widgets.switch, "shared_vocabulary")]
+def _depths(settings: Settings) -> None:
+    widgets.slider("n_layers")
+    if settings.architecture == "encoder-decoder":
+        possible = tuple(range(int(FIELDS["n_decoder_layers"].most) + 1))
+        widgets.option("n_decoder_layers", possible, zero=say("as_many"))
+        widgets.switch("shared_vocabulary")
 
 
-def _feed_forward_and_norms(settings: Settings) -> list[Line]:
-    return [
-        _control(widgets.option, "d_ff", offered("d_ff", settings.d_ff)),
-        _control(widgets.segments, "activation"),
-        _control(widgets.segments, "norm"),
-        *([_control(widgets.switch, "final_norm")] if settings.norm == "post" else []),
-        _control(widgets.option, "layer_norm_eps", offered("layer_norm_eps", settings.layer_norm_eps)),
-    ]
+def _feed_forward_and_norms(settings: Settings) -> None:
+    widgets.option("d_ff", offered("d_ff", settings.d_ff))
+    widgets.segments("activation")
+    widgets.segments("norm")
+    if settings.norm == "post":
+        widgets.switch("final_norm")
+    widgets.option("layer_norm_eps", offered("layer_norm_eps", settings.layer_norm_eps))
 
 
-def _padding(settings: Settings) -> list[Line]:
-    side = [_control(widgets.segments, "pad_side")]
-    return [_control(widgets.number, "pad"), *(side if settings.pad else [])]
+def _padding(settings: Settings) -> None:
+    widgets.number("pad")
+    if settings.pad:
+        widgets.segments("pad_side")
 
 
-def _chosen_masks(selection: Selection) -> list[Line]:
-    """The masks of the model; those that are compared stand above their grids, while these are on the page."""
-    if selection.view != "compare":
-        return [_control(widgets.mask_pills, "mask", help=masks_explained())]
-    if not selection.hidden:
-        return [_caption(say("masks_beside"))]
-    return [_control(widgets.mask_pills, "mask_a"), _control(widgets.mask_pills, "mask_b")]
+def _masks(settings: Settings, selection: Selection) -> None:
+    """The masks, and the sizes of those that have one.
 
-
-def _masks(settings: Settings, selection: Selection) -> list[Line]:
-    """The masks, and the sizes of those that have one."""
+    Those that are compared stand above their grids, while these are on the page.
+    """
     if has_masks_in_picture(settings, selection):
-        return [_caption(say("masks_in_picture") if settings.weights == PRETRAINED else say("in_picture"))]
+        st.caption(say("masks_in_picture") if settings.weights == PRETRAINED else say("in_picture"))
+        return
     is_compared = selection.view == "compare"
+    if not is_compared:
+        widgets.mask_pills("mask", help=masks_explained())
+    elif selection.hidden:
+        widgets.mask_pills("mask_a")
+        widgets.mask_pills("mask_b")
+    else:
+        st.caption(say("masks_beside"))
+    if settings.architecture == "encoder-decoder":
+        st.caption(say("masks_of_decoder"))
     in_use = {*selection.mask_a, *selection.mask_b} if is_compared else {*settings.mask}
-    return [
-        *_chosen_masks(selection),
-        *([_caption(say("masks_of_decoder"))] if settings.architecture == "encoder-decoder" else []),
-        *(_control(widgets.number, size) for mask, size in SIZES.items() if mask in in_use),
-    ]
+    for mask, size in SIZES.items():
+        if mask in in_use:
+            widgets.number(size)

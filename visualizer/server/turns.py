@@ -1,8 +1,7 @@
 """The pages of many people are drawn one after the other.
 
 Threads that compute at the same time share one interpreter, and each waits for all of them; in a row the first is
-served after a fraction of it. Of forty people who change something once a second (``benchmarks/load.py``, two
-cores) half wait for 0.2 s, and for 1.4 s where all are drawn at once: 40 changes a second, and 29.
+served after a fraction of it (``benchmarks/load.py``).
 """
 
 from __future__ import annotations
@@ -63,3 +62,7 @@ class Turns:
     def _begin(self) -> None:
         self._begun = monotonic()
         self._queue[0].set()
+
+
+PAGES = Turns()
+"""The turns of all pages that this server draws."""

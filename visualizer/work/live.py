@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+import streamlit as st
+
 from model.texts import texts_of
 from visualizer.components.picture import Picture
 from visualizer.components.progress.element import Bar, progress
 from visualizer.server.mount import mount
 from visualizer.state import drafts
-from visualizer.state.part import draw_all
 from visualizer.state.visitors import name_of_session
 from visualizer.work.jobs import Job, Seen, Value, duration
 
@@ -60,7 +61,7 @@ def show(key: str, subject: object, draw: Draw) -> None:
     drafts.put_by(f"moving_{key}", moving)
     _MOVING[moving.name] = moving
     if (picture := moving.picture) is None:
-        draw_all()
+        st.rerun()
     else:
         mount(picture)
 
