@@ -33,7 +33,7 @@ def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
     choose_view(page, "Step through")
     picture = panels(page, "picture").last
     point_at(picture, 2, 0, SHAPE)
-    expect(tooltip(page)).to_contain_text("blocked by custom")
+    expect(tooltip(page)).to_contain_text("blocked by the painted mask")
     assert tooltip_numbers(page) == [0]
     with rerun(page, PAINTER):
         page.get_by_role("button", name="Paint the mask").click()

@@ -53,13 +53,13 @@ def test_a_painting_of_one_head_of_one_layer_is_said_of_that_head_alone(show_lin
     assert tooltip_numbers(page)[0] >= 0
     expect(tooltip(page)).not_to_contain_text("blocked")
     point_at(heads.nth(1), 0, 3, SHAPE)
-    expect(tooltip(page)).to_contain_text("blocked by custom")
+    expect(tooltip(page)).to_contain_text("blocked by the painted mask")
 
 
 def test_the_painting_is_one_of_the_masks_that_are_compared(show_link):
     page = show_link(view="compare", text="a b c d", custom="k == q", mask_a="causal", mask_b="custom")
     point_at(panels(page, "compare_grids").nth(1), 3, 0, SHAPE)
-    expect(tooltip(page)).to_contain_text("blocked by custom")
+    expect(tooltip(page)).to_contain_text("blocked by the painted mask")
 
 
 def test_a_finding_is_mended_by_one_click(show_link):

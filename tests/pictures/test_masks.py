@@ -21,7 +21,7 @@ def test_a_query_without_a_key_is_shown_as_such(show_link, view, key):
     custom = encode_cells(blocked)
     page = show_link(view=view, text="a b c d", mask="causal,custom", custom=custom, query=ROW, key=1)
     point_at(panels(page, key).last, ROW, 1, (N_TOKENS, N_TOKENS))
-    expect(tooltip(page)).to_contain_text("blocked by custom")
+    expect(tooltip(page)).to_contain_text("blocked by the painted mask")
     expect(tooltip(page)).to_contain_text("every key is blocked: no key left")
     assert tooltip_numbers(page) == [0]
     if view == "heads":

@@ -90,11 +90,17 @@ export function cellPositionLine(rowAxis, columnAxis, row, column) {
 
 /** The names of the masks that block a cell, from its bits. */
 function blockedNames(bits, names) {
-  return names.filter((_, bit) => bits & (1 << bit));
+  return names.filter((_, bit) => bits & (1 << bit)).map(inWords);
+}
+
+/** The name of a mask as it stands in a sentence. */
+function inWords(name) {
+  if (name === "custom") return say("painted");
+  return name === "own_mask" ? say("own") : name.replaceAll("_", " ");
 }
 
 /**
- * "blocked by causal, padding".
+ * "blocked by causal, sliding window".
  * @param {number} bits
  * @param {string[]} names
  */
