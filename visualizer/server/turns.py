@@ -1,7 +1,8 @@
 """The pages of many people are drawn one after the other.
 
 Threads that compute at the same time share one interpreter, and each waits for all of them; in a row the first is
-served after a fraction of it (``benchmarks/load.py``).
+served after a fraction of it. Of forty pupils who change something once a second (``benchmarks/load.py``, two
+cores) half wait for 0.14 s, and for 1.0 s where all are drawn at once.
 """
 
 from __future__ import annotations
