@@ -38,7 +38,7 @@ EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"
 """Streamlit's name for the events of a component."""
 
 PROTOCOLS = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
-FINISHED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
+FINISHED = ForwardMsg.FINISHED_SUCCESSFULLY
 OPEN_AT_ONCE = 4
 PARTS = 10
 
@@ -83,7 +83,7 @@ class Session:
                 self.drawer = answer.delta.add_block.expandable.id or self.drawer
             elif answer.WhichOneof("type") == "page_info_changed":
                 self.address = answer.page_info_changed.query_string
-            elif answer.WhichOneof("type") == "script_finished" and answer.script_finished in FINISHED:
+            elif answer.WhichOneof("type") == "script_finished" and answer.script_finished == FINISHED:
                 return time.perf_counter() - start
 
     def note(self, element: Element) -> None:

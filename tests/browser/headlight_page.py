@@ -31,7 +31,7 @@ window.WebSocket = class extends RealSocket {
     this.isOfStreamlit = this.url.includes("/_stcore/");
     this.addEventListener("message", ({ data }) => {
       if (!this.isOfStreamlit) return;
-      if (!SCRIPT_HAS_FINISHED.includes(fieldsOf(new Uint8Array(data)).get(6))) return;
+      if (fieldsOf(new Uint8Array(data)).get(6) !== SCRIPT_HAS_FINISHED) return;
       probe.finished += 1;
       probe.answered = performance.now();
     });
@@ -45,7 +45,7 @@ window.WebSocket = class extends RealSocket {
   }
 };
 
-const SCRIPT_HAS_FINISHED = [0, 3]; // values of field 6 of Streamlit's message: the whole script, or a fragment
+const SCRIPT_HAS_FINISHED = 0; // a value of field 6 of Streamlit's message
 const RUN_THE_SCRIPT = 11; // the field of the message to Streamlit
 
 /** The fields of a protocol buffer by number: the values of the whole numbers, the places of all others. */

@@ -39,8 +39,6 @@ def controls() -> None:
         _choose_model(settings, selection)
         if selection.source == "pretrained":
             _of_checkpoint(settings, selection)
-        elif selection.source == "built" and settings.weights in WORKED_EXAMPLES:
-            st.caption(say("all_given"))
         elif selection.source == "built":
             _of_built(settings, selection)
 
@@ -55,6 +53,9 @@ def _of_checkpoint(settings: Settings, selection: Selection) -> None:
 
 
 def _of_built(settings: Settings, selection: Selection) -> None:
+    if not has_texts(settings):
+        st.caption(say("all_given"))
+        return
     is_trained = settings.weights == TRAINED
     if is_trained and settings.checkpoint:
         st.caption(say("trained_here"))
