@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from weakref import WeakValueDictionary
 
 import torch
-from torch import Tensor
 
 from headlight.masks.faults import FAULTS
 from model import (
     CombinedMask,
     Trace,
     TracedModule,
-    TransformerConfig,
     record,
     seed_dropout,
 )
 from model.learning.training import model_with
-from model.sources.weights import build_attention_alone, build_model, head_names
+from model.sources.weights import head_names
 from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.texts import texts_of
 from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
+from visualizer.runs.built_model import config_of, forward, model_of
 from visualizer.runs.checkpoints import run_checkpoint
 from visualizer.runs.interventions import edits_of, joined, that_fit
-from visualizer.runs.limits import n_positions
 from visualizer.runs.masks_in_force import Masks, applied_masks
-from visualizer.runs.paths import attention_modules, in_layer, without_layer
+from visualizer.runs.paths import attention_modules, in_layer
 from visualizer.runs.prepare import Prepared, prepare
 from visualizer.runs.run import Run, positions_in
 from visualizer.runs.score_changes import change_scores, changed_attentions
@@ -63,36 +60,15 @@ def compute(prepared: Prepared) -> Run:
         trained = model_with(checkpoint.recipe, checkpoint.weights).requires_grad_(False)
         change_scores(trained, settings)
         return _record(prepared, encoded, trained, head_names=())
-    config = _config(settings, encoded)
-    return _record(prepared, encoded, _model(settings, config), head_names(config, settings.weights))
-
-
-def _model(settings: Settings, config: TransformerConfig) -> TracedModule:
-    """The model of some settings; one that a run still holds where nothing but the text or the masks is other."""
-    if settings.dropout > 0:
-        model = _built(settings, config)
-        return model.train()
-    key = (config, settings.weights, settings.seed, settings.score)
-    found = _MODELS.get(key)
-    return _MODELS.setdefault(key, _built(settings, config)) if found is None else found
-
-
-def _built(settings: Settings, config: TransformerConfig) -> TracedModule:
-    build = build_attention_alone if settings.architecture == "attention" else build_model
-    model = build(config, settings.weights, settings.seed).requires_grad_(False)
-    change_scores(model, settings)
-    return model
-
-
-_MODELS: WeakValueDictionary[tuple[TransformerConfig, str, int, str], TracedModule] = WeakValueDictionary()
-"""The models of the runs that are kept. They are never changed: masks, and what breaks a model, are a run's own."""
+    config = config_of(settings, encoded)
+    return _record(prepared, encoded, model_of(settings, config), head_names(config, settings.weights))
 
 
 def _repeat(run: Run) -> None:
     """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
     if run.model.training:
         seed_dropout(run.model, run.settings.seed)
-    _forward(run.model, run.batches, run.masks, run.positions)
+    forward(run.model, run.batches, run.masks, run.positions)
 
 
 def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_names: tuple[str, ...]) -> Run:
@@ -109,7 +85,7 @@ def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_name
         if model.training:
             seed_dropout(model, settings.seed)
         with torch.inference_mode(), record(model, edits) as trace:
-            _forward(model, batches, masks, positions)
+            forward(model, batches, masks, positions)
         return trace
 
     try:
@@ -150,66 +126,11 @@ def _trace_of_other_text(settings: Settings, vocabulary: Sequence[str]) -> Trace
     return run.trace
 
 
-def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
-    return TransformerConfig(
-        architecture=settings.architecture,
-        vocab_size=len(encoded.vocabulary),
-        target_vocab_size=None if encoded.target_vocabulary is None else len(encoded.target_vocabulary),
-        d_model=settings.d_model,
-        n_heads=settings.n_heads,
-        head_dim=settings.head_dim or None,
-        d_out=(settings.d_out or None) if settings.architecture == "attention" else None,
-        d_ff=settings.d_ff,
-        n_layers=settings.n_layers,
-        n_decoder_layers=settings.depth if settings.architecture == "encoder-decoder" else None,
-        dropout=settings.dropout,
-        norm=settings.norm,
-        positions=settings.positions,
-        activation=settings.activation,
-        scale_scores=settings.scale_scores,
-        max_len=n_positions(len(encoded.sources[0]), len(encoded.targets[0]) if encoded.targets else 0),
-        final_norm=settings.final_norm,
-        qkv_bias=settings.qkv_bias,
-        fused_qkv=settings.fused_qkv,
-        output_bias=settings.output_bias,
-        layer_norm_eps=settings.layer_norm_eps,
-        unembedding_bias=settings.unembedding_bias,
-    )
-
-
 def _by_layer(masks: Masks) -> dict[str, CombinedMask]:
     """The masks of each attention, by its whole path."""
     return {
         in_layer(kind, layer): mask for kind, in_layers in masks.items() for layer, mask in enumerate(in_layers)
     }
-
-
-def _forward(
-    model: TracedModule,
-    batches: Mapping[SequenceName, Sequence[TokenSequence]],
-    masks: Mapping[str, CombinedMask],
-    positions: Mapping[SequenceName, Tensor],
-) -> None:
-    ids = [torch.tensor([sequence.ids for sequence in batch]) for batch in batches.values()]
-    counted = {f"{name}_positions": of_sequence for name, of_sequence in positions.items()}
-    model(*ids, **_mask_arguments(masks), **counted)
-
-
-def _mask_arguments(masks: Mapping[str, CombinedMask]) -> dict[str, list[Tensor | None]]:
-    """The masks, one per layer, as the arguments of the model."""
-    has_target = any(without_layer(path) == "decoder.cross_attention" for path in masks)
-    arguments: dict[str, list[Tensor | None]] = {}
-    for path, mask in masks.items():
-        name = _ARGUMENTS[without_layer(path)] if has_target else "source_mask"
-        arguments.setdefault(name, []).append(mask.allowed)
-    return arguments
-
-
-_ARGUMENTS = {
-    "encoder.self_attention": "source_mask",
-    "decoder.self_attention": "target_mask",
-    "decoder.cross_attention": "memory_mask",
-}
 
 
 def edits_of_fault(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Edit]:

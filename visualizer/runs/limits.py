@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from model.texts import texts_of
+from visualizer.runs.needed_memory import bytes_for
 from visualizer.runs.refusals import WayOut
 from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
-from visualizer.settings.attentions import MaskedAttention, attentions_of, seen_by
-from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED, USUAL_POSITIONS
+from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED
 from visualizer.settings.lines import lines_of
-from visualizer.settings.painted_mask import asks_for_head, read_planes
 from visualizer.settings.settings import Settings, TokenKind
 
 say = texts_of(__name__)
@@ -19,7 +18,6 @@ say = texts_of(__name__)
 MAX_BYTES = 2**30
 """The most memory that one recorded run may take."""
 
-_FLOAT_BYTES = 4
 _MIB = 2**20
 
 
@@ -108,159 +106,6 @@ def _beginning(text: str, kind: TokenKind, n_tokens: int) -> str:
     return text if is_all else "\n".join(shortened)
 
 
-def estimate_bytes(
-    settings: Settings,
-    n_source: int,
-    n_target: int,
-    vocabulary_size: int,
-    n_sequences: int = 1,
-    target_vocabulary_size: int = 0,
-) -> int:
-    """The memory of a run's weights and of every recorded stage, in bytes, in float32.
-
-    Stages that are views of others (inputs of an attention, heads of a projection) count once.
-
-    Args:
-        settings: everything but the texts counts.
-        n_source: tokens of the source, S.
-        n_target: tokens of the target, T; counts for an encoder-decoder only.
-        vocabulary_size: V.
-        n_sequences: B.
-        target_vocabulary_size: V of the target, where it has a vocabulary of its own.
-    """
-    output_size = target_vocabulary_size or vocabulary_size
-    stacks = _stacks(settings, n_source, n_target)
-    n_output = stacks[-1].n_tokens
-    embeddings = (vocabulary_size + target_vocabulary_size) * settings.d_model  # one also in the final linear layer
-    has_logits = settings.architecture != "attention"
-    unembedding_bias = output_size if has_logits and settings.unembedding_bias else 0
-    logits_and_probabilities = 2 * n_output * output_size if has_logits else 0
-    positions = len(stacks) * n_positions(*(stack.n_tokens for stack in stacks)) * settings.d_model
-    weights = embeddings + unembedding_bias + positions + sum(_stack_weights(settings, stack) for stack in stacks)
-    stages = sum(_stack_stages(settings, stack) for stack in stacks) + logits_and_probabilities
-    masks = sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
-    return _FLOAT_BYTES * weights + n_sequences * (_FLOAT_BYTES * stages + masks)
-
-
-@dataclass(frozen=True)
-class _Attention:
-    n_queries: int
-    n_keys: int
-    is_masked: bool
-    n_masks: int = 1
-
-
-@dataclass(frozen=True)
-class _Stack:
-    """An encoder or a decoder, with the attentions of each of its layers."""
-
-    n_layers: int
-    n_tokens: int
-    attentions: tuple[_Attention, ...]
-
-
-def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, ...]:
-    n_tokens = {"source": n_source, "target": n_target}
-
-    def of(attention: MaskedAttention) -> _Attention:
-        seen = seen_by(attention, settings)
-        sizes = (n_tokens[attention.queries], n_tokens[attention.keys])
-        return _Attention(*sizes, bool(seen.mask), _n_masks(seen, attention.n_layers(settings)))
-
-    first, *others = (of(attention) for attention in attentions_of(settings.architecture))
-    if not others:
-        return (_Stack(settings.depth, n_source, (first,)),)
-    return (
-        _Stack(settings.n_layers, n_source, (first,)),
-        _Stack(settings.depth, n_target, tuple(others)),
-    )
-
-
-def n_positions(*n_tokens: int) -> int:
-    """Return the number of positions that a model has for sequences of so many tokens."""
-    return USUAL_POSITIONS if max(n_tokens) <= USUAL_POSITIONS else MAX_TOKENS
-
-
-def _stack_weights(settings: Settings, stack: _Stack) -> int:
-    width = settings.d_model
-    last_norm = 2 * width if _has_last_norm(settings) else 0
-    return stack.n_layers * _layer_weights(settings, stack) + last_norm
-
-
-def _stack_stages(settings: Settings, stack: _Stack) -> int:
-    width, n_tokens = settings.d_model, stack.n_tokens
-    inputs = 3 * n_tokens * width  # embedding, scaled_embedding, embedded
-    last_norm = n_tokens * width if _has_last_norm(settings) else 0
-    return inputs + stack.n_layers * _layer_stages(settings, stack) + last_norm
-
-
-def _has_last_norm(settings: Settings) -> bool:
-    return settings.architecture != "attention" and (settings.norm == "pre" or settings.final_norm)
-
-
-def _layer_weights(settings: Settings, stack: _Stack) -> int:
-    width, hidden = settings.d_model, settings.d_ff
-    attention = _attention_weights(settings)
-    if settings.architecture == "attention":
-        return attention
-    feed_forward = 2 * width * hidden + hidden + width
-    norm = 2 * width
-    n_attentions = len(stack.attentions)
-    return n_attentions * attention + feed_forward + (n_attentions + 1) * norm
-
-
-def _attention_weights(settings: Settings) -> int:
-    width, inner, output = settings.d_model, _inner_width(settings), _output_width(settings)
-    biases = 3 * inner * settings.qkv_bias + output * settings.output_bias
-    return 3 * width * inner + inner * output + biases  # w_q, w_k, w_v, w_o
-
-
-def _layer_stages(settings: Settings, stack: _Stack) -> int:
-    width, n_tokens = settings.d_model, stack.n_tokens
-    attentions = sum(_attention_stages(settings, attention) for attention in stack.attentions)
-    if settings.architecture == "attention":
-        return attentions
-    feed_forward = n_tokens * (2 * settings.d_ff + width)  # hidden, activation, output
-    n_sub_layers = len(stack.attentions) + 1
-    residuals_and_norms = (2 + (settings.dropout > 0)) * n_sub_layers * n_tokens * width  # and dropped_output
-    return attentions + feed_forward + residuals_and_norms
-
-
-def _attention_stages(settings: Settings, attention: _Attention) -> int:
-    n_queries, n_keys = attention.n_queries, attention.n_keys
-    # scores, scaled_scores and weights always; masked_scores is scaled_scores itself where nothing is masked.
-    n_grids = 3 + attention.is_masked + (settings.dropout > 0) + bool(settings.score)
-    grids = n_grids * settings.n_heads * n_queries * n_keys
-    inner = _inner_width(settings)
-    projections = (n_queries + 2 * n_keys) * inner  # q_proj, k_proj, v_proj; q, k and v are views of them
-    # context and output; concat is a copy of context unless there is a single head.
-    results = (1 + (settings.n_heads > 1)) * n_queries * inner + n_queries * _output_width(settings)
-    return grids + projections + results
-
-
-def _output_width(settings: Settings) -> int:
-    """The width of what an attention puts out."""
-    return (settings.d_out if settings.architecture == "attention" else 0) or settings.d_model
-
-
-def _inner_width(settings: Settings) -> int:
-    """The width of all heads side by side."""
-    return settings.n_heads * settings.head_dim if settings.head_dim else settings.d_model
-
-
-def _mask_bytes(attention: _Attention) -> int:
-    """At most: one byte per cell, shared by all layers that have the same mask."""
-    return attention.is_masked * attention.n_masks * attention.n_queries * attention.n_keys
-
-
-def _n_masks(settings: Settings, n_layers: int) -> int:
-    """Return the most masks that an attention with these settings can have in all its layers and heads together."""
-    scopes = read_planes(settings.custom) if "custom" in settings.mask else {}
-    by_layer = any(scope.layer is not None for scope in scopes)
-    by_head = any(scope.head is not None or asks_for_head(source) for scope, source in scopes.items())
-    return (n_layers if by_layer else 1) * (settings.n_heads if by_head else 1)
-
-
 def _too_many_lines(settings: Settings) -> str | None:
     n_lines = len(lines_of(settings.text))
     return say("too_many_lines", n_lines=n_lines, most=MAX_SEQUENCES) if n_lines > MAX_SEQUENCES else None
@@ -333,18 +178,4 @@ def _at_most(settings: Settings, n_layers: int) -> Settings:
         settings,
         n_layers=min(settings.n_layers, n_layers),
         n_decoder_layers=min(settings.n_decoder_layers, n_layers),
-    )
-
-
-def bytes_for(settings: Settings, encoded: Encoded, n_sequences: int | None = None) -> int:
-    """The memory of a run, or of one of so many of its sequences, in bytes."""
-    n_target = len(encoded.targets[0]) if encoded.targets is not None else 0
-    n_target_words = 0 if encoded.target_vocabulary is None else len(encoded.target_vocabulary)
-    return estimate_bytes(
-        settings,
-        len(encoded.sources[0]),
-        n_target,
-        len(encoded.vocabulary),
-        n_sequences or len(encoded.sources),
-        n_target_words,
     )

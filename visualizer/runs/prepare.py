@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from visualizer.components.axis import SequenceName
 from visualizer.runs.checkpoints import batches_of, input_of, n_bytes_of
 from visualizer.runs.checkpoints import checkpoint_of as opened_checkpoint
-from visualizer.runs.limits import bytes_for, problem_with_size, problem_with_text, way_out
+from visualizer.runs.limits import problem_with_size, problem_with_text, way_out
 from visualizer.runs.masks_in_force import Masks, promised_masks, readable_painting
+from visualizer.runs.needed_memory import bytes_for
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.score_changes import readable_change
 from visualizer.runs.tokens import Encoded, TokenSequence, encode
@@ -56,6 +57,7 @@ def prepare(settings: Settings) -> Prepared:
         batches = batches_of(input_of(settings))
         settings, complaints = readable_painting(settings, batches)
         return Prepared(settings, None, {}, complaints, n_bytes_of(opened_checkpoint(settings), batches))
+    settings, of_scores = readable_change(settings)
     if problem := problem_with_text(settings):
         raise RefusedError(problem, way_out(settings))
     if settings.weights == TRAINED:
@@ -68,7 +70,6 @@ def prepare(settings: Settings) -> Prepared:
         n_bytes = bytes_for(settings, encoded)
     batches = _batches(encoded)
     settings, complaints = readable_painting(settings, batches)
-    settings, of_scores = readable_change(settings)
     promised = promised_masks(settings, batches)
     return Prepared(settings, encoded, promised, (*complaints, *of_scores), n_bytes)
 

@@ -7,7 +7,7 @@ from model import MASKS
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.masks import MASK_NAMES
-from visualizer.runs import compute, tokens
+from visualizer.runs import built_model, tokens
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules, with_layer
 from visualizer.runs.prepare import prepare
@@ -39,7 +39,7 @@ def test_runs_that_differ_in_their_masks_share_a_model_and_are_as_with_one_of_th
     for change in ({"seed": 1}, {"score": "score / 2"}, {"n_heads": 2}):
         other = compute_run(replace(BASE, **change))
         assert other.model is not first.model
-    monkeypatch.setattr(compute, "_MODELS", {})
+    monkeypatch.setattr(built_model, "_MODELS", {})
     for run in (first, second, other):
         alone = compute_run(run.settings)
         assert alone.model is not run.model
