@@ -15,7 +15,7 @@ GRIDS = {
     "lab": ("mask_painter/element.js", {"view": "lab"}),
 }
 FITS = """(above) => {
-  const plot = document.querySelector(".picture").lastElementChild.shadowRoot.querySelector(".matrix-plot");
+  const plot = document.querySelector(".picture > div").shadowRoot.querySelector(".matrix-plot");
   const { top, bottom, height } = plot.getBoundingClientRect();
   return top > above && height > 100 && bottom <= innerHeight;
 }"""
@@ -48,7 +48,7 @@ def test_a_grid_whose_rows_would_be_too_low_below_what_stands_above_has_the_whol
     page.evaluate("document.body.prepend(Object.assign(document.createElement('div'), {style: 'height: 600px'}))")
     page.wait_for_function(
         """() => {
-          const root = document.querySelector(".picture").lastElementChild.shadowRoot;
+          const root = document.querySelector(".picture > div").shadowRoot;
           const { height } = root.querySelector(".matrix-body").getBoundingClientRect();
           return height > 400 && height < innerHeight;
         }"""

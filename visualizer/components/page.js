@@ -1,5 +1,7 @@
 /** A page as the host of pictures: each in a section with its bytes as base64. */
 
+import { settleInFrame } from "./saving/frame.js";
+import { SaveMenu } from "./saving/menu.js";
 import { must } from "./shared/must.js";
 
 /**
@@ -7,15 +9,21 @@ import { must } from "./shared/must.js";
  * modules: {render, style} by the name of the module that a section names.
  */
 export function show(modules, colors) {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const wear = () => (document.documentElement.dataset.theme = dark.matches ? "dark" : "light");
+  const isOnItsOwn = !settleInFrame();
+  if (isOnItsOwn) wear();
   const sheets = new Map(Object.entries(modules).map(([name, { style }]) => [name, makeSheet(style)]));
   /** @type {NodeListOf<HTMLElement>} */
   const sections = document.querySelectorAll(".picture");
   const drawn = Array.from(sections, (section) => {
     const module = must(section.dataset.module, "a section names no module");
-    return draw(section, modules[module].render, sheets.get(module), colors);
+    return draw(section, modules[module], sheets.get(module), colors);
   });
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", () => drawn.forEach(({ picture, bytes }) => picture.update(bytes)));
+  dark.addEventListener("change", () => {
+    if (isOnItsOwn) wear();
+    drawn.forEach(({ picture, bytes }) => picture.update(bytes));
+  });
   return new Map(drawn.map(({ key, picture }) => [key, picture]));
 }
 
@@ -25,15 +33,20 @@ function makeSheet(style) {
   return sheet;
 }
 
-function draw(section, render, sheet, colors) {
-  const bytes = Uint8Array.from(atob(section.querySelector("script").textContent), (letter) => letter.charCodeAt(0));
+function draw(section, { render, style }, sheet, colors) {
+  const data = section.querySelector("script").textContent;
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   const root = document.createElement("div");
   root.className = "headlight";
   // The style sheets of pictures do not know each other.
   const shadow = section.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
   shadow.adoptedStyleSheets = [sheet];
   shadow.append(root);
-  return { key: section.dataset.key, bytes, picture: render(root, bytes, hostOf(section, colors)) };
+  const { key } = section.dataset;
+  const picture = render(root, bytes, hostOf(section, colors));
+  const saved = { render, style, colors, root, name: key, title: () => picture.figureTitle, bytes: () => bytes, page: null };
+  if (picture.isSaved) section.append(new SaveMenu(saved).element);
+  return { key, bytes, picture };
 }
 
 function hostOf(section, colors) {

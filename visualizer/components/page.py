@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,35 +13,17 @@ from visualizer.components.modules import style_sheet
 from visualizer.components.picture import Picture
 
 _FOLDER = Path(__file__).parent
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; \
-style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-{style}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{pictures}
-<script type="module">
-{script}
-</script>
-</body>
-</html>
-"""
+TEMPLATE = (_FOLDER / "page.html").read_text(encoding="utf-8")
+"""The page: the browser fills it in as well, to save a picture."""
+
 _PICTURE = """<section class="picture" data-module="{module}" data-key="{key}"><h2>{title}</h2>
 <script type="text/plain">{data}</script></section>"""
 
 
-def page(pictures: Sequence[tuple[str, Picture]], *, title: str) -> str:
+def page(pictures: Sequence[tuple[str, Picture]], *, title: str, link: str = "") -> str:
     """The text of an HTML file with pictures, one below the other, each under a heading.
 
-    pictures: pairs of a heading and a picture; each picture's key is another one.
+    pictures: pairs of a heading and a picture; each picture's key is another one. link: the address that made them.
 
     They light each other's tokens as in the app. What a person does in a picture is an event of its section:
     ``headlight:send`` or ``headlight:keep``, with ``detail`` {"key", "name", "value"}.
@@ -51,12 +34,19 @@ def page(pictures: Sequence[tuple[str, Picture]], *, title: str) -> str:
     keys = [picture.key for _, picture in pictures]
     if len(set(keys)) < len(keys):
         raise ValueError(f"pictures need keys of their own, not {', '.join(sorted(keys))}")
-    return _PAGE.format(
-        title=html.escape(title),
-        style=style_sheet(_PAGE_ENTRY, _FOLDER),
-        pictures="\n".join(_section(heading, picture) for heading, picture in pictures),
-        script=_script([picture.module for _, picture in pictures]),
-    )
+    parts = {
+        "title": html.escape(title),
+        "link": html.escape(link),
+        "style": page_style(),
+        "pictures": "\n".join(_section(heading, picture) for heading, picture in pictures),
+        "script": _script([picture.module for _, picture in pictures]),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], TEMPLATE)
+
+
+def page_style() -> str:
+    """The style sheet of the page around the pictures."""
+    return style_sheet(_PAGE_ENTRY, _FOLDER)
 
 
 _PAGE_ENTRY = 'import { show } from "./page.js";\n'

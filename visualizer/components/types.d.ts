@@ -15,6 +15,8 @@ export interface Host {
 
 /** What `render(root, bytes, host)` returns. */
 export interface Drawn {
+  isSaved: boolean;
+  figureTitle: string;
   update(bytes: Uint8Array): void;
   destroy(): void;
 }

@@ -1,5 +1,8 @@
 /** Streamlit as the host of a picture. */
 
+import { SaveMenu } from "../components/saving/menu.js";
+import { pageFile } from "../components/saving/page_file.js";
+
 const mounted = new WeakMap();
 
 /**
@@ -15,28 +18,47 @@ const server = { number: 0, isReady: true, hasDrawn: true, isRunning: false, wai
  * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element,
  * and only the clean-up of the latest call ends the picture.
  */
-export function mounting({ render, style }, hostStyle, colors) {
-  const sheets = [hostStyle, style].map(makeSheet);
+export function mounting(module, { render, style }, host) {
+  const sheets = [host.style, style].map(makeSheet);
   return ({ data, parentElement, setTriggerValue, setStateValue }) => {
     if (!data) return undefined;
     const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null, hasLeft: false };
     mounted.set(parentElement, entry);
     Object.assign(entry, { setTriggerValue, setStateValue });
+    entry.bytes = data;
     const call = (entry.calls += 1);
     if (entry.server === server.number) entry.picture.update(data);
     else {
       entry.picture?.destroy(); // what it counts is not what the server counts
+      entry.menu?.destroy();
       entry.server = server.number;
       parentElement.adoptedStyleSheets = sheets;
-      entry.picture = render(emptyRoot(parentElement), data, hostOf(entry, colors));
+      const root = emptyRoot(parentElement);
+      entry.picture = render(root, data, hostOf(entry, host.colors));
+      if (entry.picture.isSaved) {
+        entry.menu = new SaveMenu(savedOf(module, { render, style, root, entry }, host));
+        root.after(entry.menu.element);
+      }
     }
     return () => {
       if (entry.calls !== call || mounted.get(parentElement) !== entry) return;
       mounted.delete(parentElement);
       entry.hasLeft = true;
+      entry.menu?.destroy();
       entry.picture.destroy();
     };
   };
+}
+
+/** What is saved of a picture. */
+function savedOf(module, { render, style, root, entry }, { colors, page }) {
+  const name = module.split("/")[0];
+  const pageUnder = async (title) => {
+    const script = await (await fetch(page.script)).text();
+    return pageFile({ ...page, script }, { module, key: name, bytes: entry.bytes, title });
+  };
+  const title = () => entry.picture.figureTitle;
+  return { render, style, colors, root, name, title, bytes: () => entry.bytes, page: pageUnder };
 }
 
 function makeSheet(style) {

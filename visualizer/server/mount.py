@@ -16,14 +16,18 @@ from streamlit.components.v2.types import ComponentRenderer
 
 from visualizer.components.bundle import bundled, every_picture
 from visualizer.components.modules import style_sheet
+from visualizer.components.page import TEMPLATE, page_style
 from visualizer.components.picture import Picture
 from visualizer.state import state
 
 _FOLDER = Path(__file__).parent
 _ROOT = '<div class="headlight"></div>'
 _ENTRY = """import { mounting } from "./mount.js";
-export const mountingOf = (module) => mounting(PICTURES[module], HOST_STYLE, COLORS);
+import { show } from "../components/page.js";
+export const mountingOf = (module) => mounting(module, PICTURES[module], { ...HOST, colors: COLORS });
 """
+"""The script draws the pictures of the app, and of the pages that are saved, which hold it whole."""
+_IN_APP = 'import { mounting } from "./mount.js";\n'
 _LOADER = """const {{ mountingOf }} = await import(new URL({address}, document.baseURI).href);
 export default mountingOf({module});
 """
@@ -76,7 +80,8 @@ class Script:
 @cache
 def script() -> Script:
     """Return the script that draws every picture of the page, in this version of the app."""
-    of_host = f"const HOST_STYLE = {json.dumps(style_sheet(_ENTRY, _FOLDER))};\n"
+    host = {"style": style_sheet(_IN_APP, _FOLDER), "page": {"template": TEMPLATE, "style": page_style()}}
+    of_host = f"const HOST = {json.dumps(host)};\nHOST.page.script = import.meta.url;\n"
     text = bundled(f"{_ENTRY}{of_host}", every_picture(), _FOLDER, to_components="../components")
     return Script(f"pictures-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
 

@@ -26,6 +26,7 @@ const BESIDE = 28; // between both, as in the style sheet
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads extends LayeredPicture {
+  isSaved = true;
   /** @type {MaskPlanes} */
   masks;
   /** @type {ReturnType<HeadControls["matrix"]>[]} */

@@ -33,6 +33,7 @@ def attention_heads(
     dial_address: str = "",
     light: str = "",
     layer_names: Sequence[str] = (),
+    precision: Precision = "fit",
 ) -> Picture:
     """The heads. Its events: `select` is a cell just selected, `shown` the layer and head last looked at.
 
@@ -42,6 +43,7 @@ def attention_heads(
         masks, and where they come with the weights.
     head_names: for each layer one name a head, "" where a head has none.
     layer_names: what the layers are called; by their numbers where nothing is given.
+    precision: of weights that are sent.
     layer, head: what to show first, and looks: how. query, key_index: the selected cell, if any.
     dials: what can be turned in the picture; while it is, the numbers are fetched from `dial_address` and the
         parameters that the dials stand for.
@@ -70,9 +72,8 @@ def attention_heads(
         data = pack(header | {"address": weights} | described(rows, columns, head_names), {})
     else:
         masks = {"blocked": blocked}
-        data = payload(
-            {"weights": weights}, masks, rows=rows, columns=columns, head_names=head_names, header=header
-        )
+        labels: dict[str, Any] = {"rows": rows, "columns": columns, "head_names": head_names}
+        data = payload({"weights": weights}, masks, header=header, precision=precision, **labels)
     return Picture("attention_heads/element.js", data, key, ("select", "shown", "turned"))
 
 

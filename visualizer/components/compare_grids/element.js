@@ -21,6 +21,7 @@ const SIDES = ["a", "b", "difference"];
 
 /** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
 class CompareGrids extends LayeredPicture {
+  isSaved = true;
   /** @type {ReturnType<typeof makeLegend>} */
   weightLegend;
   /** @type {ReturnType<typeof makeLegend>} */

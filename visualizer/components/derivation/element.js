@@ -37,6 +37,7 @@ function buildNodes(root) {
 }
 
 class DerivationPicture extends Picture {
+  isSaved = true;
   /** @type {ReturnType<typeof buildPicture>} */
   picture;
 

@@ -1,4 +1,4 @@
-import { sizedContext } from "../shared/canvas.js";
+import { contextOf, sizedContext } from "../shared/canvas.js";
 import { MatrixPanel } from "../shared/grid.js";
 import { inkOn, pixelFor } from "../shared/matrix_pixels.js";
 
@@ -19,10 +19,10 @@ class SignedPanel extends MatrixPanel {
     const { numbers } = this.geometry;
     this.geometry.numbers = numbers && this.look.hasNumbers;
     super.drawOverlay();
-    this.drawSigns(this.overlay.getContext("2d"));
+    this.drawSigns(contextOf(this.overlay));
   }
 
-  /** @param {CanvasRenderingContext2D} _context where the signs go */
+  /** @param {any} _context the pen of where the signs go */
   drawSigns(_context) {}
 
   /** Call `draw(i, left, top)` for every cell that `has` a sign. */

@@ -26,6 +26,7 @@ const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take
 const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are paler
 
 class GenerationSteps extends Picture {
+  isSaved = true;
   constructor(root, host) {
     super(root, host, "generation_steps");
     this.bars = makeBars();

@@ -19,6 +19,7 @@ const COLUMN_GAP = 30;
 const TREE_TOP = 22;
 
 class GenerationTree extends Picture {
+  isSaved = true;
   /** @type {ReturnType<typeof placeNodes>} */
   places;
   /** @type {SVGElement[]} */

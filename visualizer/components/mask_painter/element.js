@@ -39,6 +39,7 @@ const paintings = new Map(); // what was painted in the painter of each key, by 
  * what was painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
  */
 class MaskPainter extends Picture {
+  isSaved = true;
   /** @type {MaskSurface} */
   surface;
   /** @type {number} */

@@ -51,6 +51,7 @@ OVERVIEW: tuple[tuple[str, str], ...] = (
     ("Enter", say("enter")),
     ("X", say("hide")),
     ("R", say("reveal")),
+    ("S", say("save")),
     ("Ctrl Z", say("undo")),
     ("P", say("present")),
     ("F", say("full_screen")),

@@ -22,6 +22,7 @@ const CHART_HEIGHT = 46;
 const SMALL_HEIGHT = 18;
 
 class RowBars extends Picture {
+  isSaved = true;
   /** @type {number} */
   column;
 

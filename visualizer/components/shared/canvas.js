@@ -1,12 +1,26 @@
 /** Canvases and the text on them. */
 
 import { charactersOf } from "./dom.js";
+import { SvgPen } from "./svg_pen.js";
 import { textsOf } from "./texts.js";
 
 const say = textsOf("shared/canvas");
 
 /** @type {OffscreenCanvasRenderingContext2D | undefined} */
 let measuring;
+
+const svgPens = new WeakMap();
+
+/** The pen that has drawn on a canvas in lines and letters; none where it was drawn in pixels. */
+export function svgPenOf(canvas) {
+  return svgPens.get(canvas);
+}
+
+/** A pen that writes SVG, for a canvas in a picture that is to be saved so. */
+function makeSvgPen(canvas) {
+  if (!svgPens.has(canvas)) svgPens.set(canvas, new SvgPen(canvas, textContext));
+  return svgPens.get(canvas);
+}
 
 /**
  * A pen for a canvas.
@@ -16,6 +30,7 @@ let measuring;
  * @returns {Canvas extends OffscreenCanvas ? OffscreenCanvasRenderingContext2D : CanvasRenderingContext2D}
  */
 export function contextOf(canvas, settings) {
+  if ("closest" in canvas && canvas.closest("[data-in-lines]")) return makeSvgPen(canvas);
   const context = canvas.getContext("2d", settings);
   if (!context) throw new Error(say("no_canvas"));
   return /** @type {any} */ (context);
@@ -25,6 +40,7 @@ export function contextOf(canvas, settings) {
 export function textContext(font) {
   measuring ??= contextOf(new OffscreenCanvas(1, 1));
   measuring.font = font;
+  measuring.textBaseline = "alphabetic";
   return measuring;
 }
 

@@ -103,6 +103,11 @@ export class LayeredPicture extends FetchedPicture {
     this.endings.push(() => this.dials.destroy(), () => this.exact.forget());
   }
 
+  get figureTitle() {
+    const name = this.controls.layerName();
+    return name.charAt(0).toUpperCase() + name.slice(1);
+  }
+
   /** The cell of a panel is pointed at: its exact numbers in some matrices are said as well, once they are there. */
   wantExact(panel, matrices, head, row, column, say) {
     const { source, columns } = this.data;

@@ -1,7 +1,10 @@
+import { drawHatch } from "./bars.js";
+import { contextOf, sizedContext } from "./canvas.js";
 import { makeElement, setChildren, setText } from "./dom.js";
 import { formatNumber, withMinusSign } from "./payload.js";
 import { textsOf } from "./texts.js";
 import { colorTable } from "./theme.js";
+import { pixelRatioOf } from "./zoom.js";
 
 const say = textsOf("shared/legend");
 
@@ -10,7 +13,7 @@ export function makeLegend() {
   const bar = makeElement("canvas", "legend-bar", { width: 256, height: 1, "aria-hidden": "true" });
   const ticks = makeElement("div", "legend-ticks");
   const scaleBox = makeElement("div", "legend-scale", {}, [bar, ticks]);
-  const swatch = makeElement("span", "legend-swatch", { "aria-hidden": "true" });
+  const swatch = makeElement("canvas", "legend-swatch", { role: "img", "aria-label": say("hatched") });
   const blockedBox = makeElement("div", "legend-blocked", {}, [swatch, say("blocked")]);
   const label = makeElement("span", "legend-label");
   const element = makeElement("div", "legend", {}, [label, scaleBox, blockedBox]);
@@ -27,6 +30,7 @@ export function makeLegend() {
       label.hidden = text === "";
       blockedBox.hidden = !blocked;
       drawLegendBar(bar, scale);
+      if (blocked) drawSwatch(swatch, theme);
       const numbers = legendTicks(scale).map(shortNumber);
       setChildren(ticks, numbers.map((number) => makeElement("span", "", {}, [number])));
       scaleBox.setAttribute("role", "img");
@@ -43,10 +47,19 @@ function legendTicks({ palette, low, high, curve }) {
 }
 
 function drawLegendBar(canvas, scale) {
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   const image = context.createImageData(256, 1);
   new Uint32Array(image.data.buffer).set(colorTable(scale.theme, scale.palette));
   context.putImageData(image, 0, 0);
+}
+
+const SWATCH = { left: 0, top: 0, width: 16, height: 10 };
+
+function drawSwatch(canvas, theme) {
+  const ratio = pixelRatioOf(canvas);
+  const context = sizedContext(canvas, Math.round(SWATCH.width * ratio), Math.round(SWATCH.height * ratio));
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  drawHatch(context, SWATCH, theme, ratio);
 }
 
 /** A number short enough for a cell or a tick: at most three digits. */

@@ -2,6 +2,7 @@
 
 import { contextOf } from "./canvas.js";
 import { must } from "./must.js";
+import { drawnBy } from "./svg_pen.js";
 import { colorTable, pixelOf } from "./theme.js";
 
 const MANY_TOKENS = 48;
@@ -282,7 +283,32 @@ function patternCanvas(flags, rows, columns, width, height, tile) {
   context.globalCompositeOperation = "source-in";
   context.fillStyle = must(context.createPattern(tile, "repeat"), "a pattern has no size");
   context.fillRect(0, 0, width, height);
-  return canvas;
+  return drawnBy(canvas, (pen) => {
+    pen.fillStyle = pen.createPattern(tile);
+    pen.beginPath();
+    for (const [row, from, to] of runsOf(flags, rows, columns)) {
+      const [left, top] = [(from * width) / columns, (row * height) / rows];
+      pen.rect(left, top, ((to - from) * width) / columns, height / rows);
+    }
+    pen.fill();
+  });
+}
+
+/** The runs of cells with a flag: row, first column, and the column after the last. */
+function* runsOf(flags, rows, columns) {
+  for (let row = 0; row < rows; row++) {
+    for (let from = 0, to = 0; from < columns; from = to + 1) {
+      for (to = from; to < columns && flags[row * columns + to]; ) to += 1;
+      if (to > from) yield [row, from, to];
+    }
+  }
+}
+
+/** A square tile, which a pen that writes SVG draws again in lines. */
+function makeTile(size, draw) {
+  const tile = new OffscreenCanvas(size, size);
+  draw(contextOf(tile));
+  return drawnBy(tile, draw);
 }
 
 const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and needs no sign
@@ -308,12 +334,11 @@ export function signCanvas(matrix, scale, width, height, pixelRatio) {
 /** One tile of level lines in the colour of the background. */
 function signTile(theme, pixelRatio) {
   const size = Math.max(3, Math.round(4 * pixelRatio));
-  const tile = new OffscreenCanvas(size, size);
-  const context = contextOf(tile);
-  context.fillStyle = theme.background;
-  context.globalAlpha = 0.75;
-  context.fillRect(0, 0, size, Math.max(1, Math.round(1.2 * pixelRatio)));
-  return tile;
+  return makeTile(size, (context) => {
+    context.fillStyle = theme.background;
+    context.globalAlpha = 0.75;
+    context.fillRect(0, 0, size, Math.max(1, Math.round(1.2 * pixelRatio)));
+  });
 }
 
 /** An opaque pixel for each blocked cell. */
@@ -334,20 +359,19 @@ function maskCanvas(blocked, rows, columns) {
  */
 export function hatchTile(theme, pixelRatio) {
   const size = Math.round(6 * pixelRatio);
-  const tile = new OffscreenCanvas(size, size);
-  const context = contextOf(tile);
-  context.fillStyle = theme.hatch_ground;
-  context.fillRect(0, 0, size, size);
-  context.strokeStyle = theme.hatch;
-  context.lineWidth = 1.1 * pixelRatio;
-  // Three strokes, so that the stripe continues across the corners of neighbouring tiles.
-  for (const shift of [-size, 0, size]) {
-    context.beginPath();
-    context.moveTo(shift, size);
-    context.lineTo(shift + size, 0);
-    context.stroke();
-  }
-  return tile;
+  return makeTile(size, (context) => {
+    context.fillStyle = theme.hatch_ground;
+    context.fillRect(0, 0, size, size);
+    context.strokeStyle = theme.hatch;
+    context.lineWidth = 1.1 * pixelRatio;
+    // Three strokes, so that the stripe continues across the corners of neighbouring tiles.
+    for (const shift of [-size, 0, size]) {
+      context.beginPath();
+      context.moveTo(shift, size);
+      context.lineTo(shift + size, 0);
+      context.stroke();
+    }
+  });
 }
 
 /** Black or white, whichever reads better on a canvas pixel. */

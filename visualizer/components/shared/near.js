@@ -37,7 +37,8 @@ function observe() {
   ];
 }
 
-function drawAll() {
+/** Draw everything that waits, wherever it is. */
+export function drawAll() {
   for (const reference of [...waiting]) {
     const element = reference.deref();
     if (element?.isConnected) drawNow(element);

@@ -18,6 +18,9 @@ export class Picture {
   /** @type {Theme} */
   theme;
 
+  /** True if it is worth saving: it shows numbers. */
+  isSaved = false;
+
   /** name: what the picture is called when it tells that it is painted. */
   constructor(root, host, name) {
     this.root = root;
@@ -64,6 +67,11 @@ export class Picture {
   /** The height that the picture has on a page that is presented; elsewhere it takes what it wants. */
   roomBelow() {
     return isPresented(this.root) ? Math.round(roomBelow(this.root)) : 0;
+  }
+
+  /** The title of a figure of it, where it has one. */
+  get figureTitle() {
+    return "";
   }
 
   receive() {}

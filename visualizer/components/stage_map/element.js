@@ -67,6 +67,7 @@ function buildMap(root) {
 }
 
 class StageMap extends Picture {
+  isSaved = true;
   constructor(root, host) {
     super(root, host, "stage_map");
     this.nodes = buildMap(root);

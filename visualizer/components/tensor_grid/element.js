@@ -18,6 +18,7 @@ const OF_PATH = { foot: 8, least: 220 }; // what stays free below a matrix on a 
 
 /** Several matrices: in a row like an equation, or as a gallery of small ones. */
 class TensorGrid extends FetchedPicture {
+  isSaved = true;
   constructor(root, host) {
     super(root, host, "tensor_grid");
     this.events = new Events(host);

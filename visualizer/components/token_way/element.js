@@ -30,6 +30,7 @@ const MOST_WEIGHTS = 8;
 const BELOW = 64; // pixels below the picture for the line that checks it
 
 class TokenWay extends Picture {
+  isSaved = true;
   /** @type {{ stops: any[], parts: any[], end: any, layout: ReturnType<typeof layoutWay>, theme: Theme, numbers: ReturnType<TokenWay["numbers"]> }} */
   shown;
 

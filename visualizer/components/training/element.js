@@ -13,6 +13,7 @@ const say = textsOf("training/element");
 const ABOVE = 1.06; // room for a line at the highest value
 
 class Training extends LivePicture {
+  isSaved = true;
   constructor(root, host) {
     super(root, host, "training");
     this.bar = makeBar();

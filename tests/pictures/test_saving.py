@@ -1,0 +1,174 @@
+"""Pictures that are saved: the figure says what the picture says, and opens elsewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.pictures.conftest import ShowLink
+from tests.pictures.static_page import picture
+
+SVG = "{http://www.w3.org/2000/svg}"
+HEADS = {"view": "heads", "text": "the cat sat on the mat", "mask": "causal", "n_heads": 4}
+PIXELS_ON_SCREEN = """picture => {
+  const root = [...picture.querySelectorAll("*")].map(({ shadowRoot }) => shadowRoot).find(Boolean) ?? picture;
+  return [...root.querySelectorAll(".matrix:not([hidden]) canvas.matrix-pixels")].map((canvas) => {
+    const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const two = (part) => part.toString(16).padStart(2, "0");
+    const hex = (i) => "#" + [...data.subarray(i, i + 3)].map(two).join("");
+    const cells = {};
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3]) cells[`${(i / 4) % width} ${Math.floor(i / 4 / width)}`] = hex(i);
+    }
+    return cells;
+  });
+}"""
+
+
+def open_dialog(page: Page, key: str) -> Locator:
+    """The dialog in which a picture is saved, once it shows the figure."""
+    picture(page, key).locator(".saving-open").evaluate("button => button.click()")
+    dialog = page.locator(".saving-dialog[open]")
+    expect(dialog.locator(".saving-preview[src]")).to_be_visible()
+    return dialog
+
+
+def saved(page: Page, dialog: Locator, way: str) -> Path:
+    """The file that a button of the dialog saves."""
+    with page.expect_download() as download:
+        dialog.get_by_role("button", name=way, exact=True).click()
+    return Path(download.value.path())
+
+
+def figure(page: Page, dialog: Locator) -> ET.Element:
+    return ET.fromstring(saved(page, dialog, "SVG").read_text(encoding="utf-8"))
+
+
+def texts_in(svg: ET.Element) -> list[str]:
+    return [element.text or "" for element in svg.iter(f"{SVG}text")]
+
+
+def cells_in(svg: ET.Element) -> list[dict[str, str]]:
+    """The colour of each cell by its column and row, in every matrix of a figure."""
+    drawings = [each for each in svg.iter(f"{SVG}svg") if re.fullmatch(r"0 0 6 6", each.get("viewBox", ""))]
+    return [dict(_cells_of(drawing)) for drawing in drawings]
+
+
+def _cells_of(drawing: ET.Element) -> Iterator[tuple[str, str]]:
+    for rect in drawing.iter(f"{SVG}rect"):
+        x, y, width = (int(rect.get(name, "0")) for name in ("x", "y", "width"))
+        yield from ((f"{x + i} {y}", rect.get("fill", "")) for i in range(width))
+
+
+def key_of_heads(page: Page) -> str:
+    key: Any = page.locator("[data-key^=attention_heads]").get_attribute("data-key")
+    return str(key)
+
+
+def test_the_cells_of_a_figure_have_the_colours_of_the_picture(show_link: ShowLink):
+    page = show_link(**HEADS)
+    key = key_of_heads(page)
+    on_screen = picture(page, key).evaluate(PIXELS_ON_SCREEN)
+    svg = figure(page, open_dialog(page, key))
+    assert len(on_screen) == 4
+    assert cells_in(svg) == on_screen
+    assert len(on_screen[0]) == 21  # what the causal mask allows; the others are hatched
+    hatched = [fill for element in svg.iter() if (fill := element.get("fill", "")).startswith("url(#hatch")]
+    assert len(hatched) == 4 + 1  # of the legend
+    assert {*hatched} == {f"url(#{pattern.get('id')})" for pattern in svg.iter(f"{SVG}pattern")}
+    assert texts_in(svg).count("cat") == 8
+    assert {"head 0 · previous token", "weight", "blocked", "Layer 0"} <= set(texts_in(svg))
+
+
+def test_a_figure_is_as_wide_and_as_dark_as_is_chosen(show_link: ShowLink):
+    page = show_link(**HEADS)
+    dialog = open_dialog(page, key_of_heads(page))
+    dialog.get_by_label("Width").select_option("column")
+    dialog.get_by_label("Theme").select_option("dark")
+    dialog.get_by_label("Legend").uncheck()
+    dialog.get_by_label("Title").fill("Heads </text><b>")
+    dialog.get_by_label("Caption").fill("What each head does.")
+    svg = figure(page, dialog)
+    width = svg.get("width", "")
+    assert 84 < float(width.removesuffix("mm")) < 88
+    assert svg.get("viewBox", "").split()[2] == str(round(float(width.removesuffix("mm")) * 96 / 25.4))
+    ground = svg.find(f"{SVG}rect")
+    assert ground is not None
+    assert ground.get("fill") == "#0e1117"
+    said = " ".join(texts_in(svg))
+    assert "Heads </text><b>" in said
+    assert "What each head does." in said
+    assert "blocked" not in said
+    assert not list(svg.iter(f"{SVG}b"))
+
+
+def test_pixels_are_as_many_as_is_chosen(show_link: ShowLink):
+    page = show_link(**HEADS)
+    dialog = open_dialog(page, key_of_heads(page))
+    width, height = (round(float(size)) for size in figure(page, dialog).get("viewBox", "").split()[2:])
+    for scale in (1, 2, 4):
+        data = saved(page, dialog, f"PNG {scale}×").read_bytes()
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", data[16:24]) == (width * scale, height * scale)
+
+
+LINKS = {
+    "heads": HEADS,
+    "lines": HEADS | {"drawn": "lines"},
+    "step": {"view": "step", "text": "a b c", "stage": "encoder.self_attention.scores"},
+    "compare": {"view": "compare", "text": "a b c", "mask_b": "causal"},
+    "way": {"view": "way", "text": "a b c", "architecture": "decoder"},
+    "lab": {"view": "lab", "text": "a b c d", "mask": "causal"},
+    "generate": {"view": "generate", "weights": "trained"},
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_picture_opens_elsewhere(show_link: ShowLink, name: str, dark: bool, tmp_path: Path):
+    page = show_link(dark=dark, **LINKS[name])
+    keys = page.locator("[data-key]:has(.saving-open)").evaluate_all("all => all.map(({ dataset }) => dataset.key)")
+    assert keys
+    for key in keys:
+        dialog = open_dialog(page, key)
+        file = saved(page, dialog, "SVG")
+        svg = ET.parse(file).getroot()
+        assert texts_in(svg)
+        assert not list(svg.iter(f"{SVG}script"))
+        assert not list(svg.iter(f"{SVG}foreignObject"))
+        assert not re.search(r"var\(|color-mix|oklab|color\(", file.read_text(encoding="utf-8"))
+        if converter := shutil.which("rsvg-convert"):  # what Inkscape and GNOME draw SVG with
+            png = tmp_path / f"{key}.png"
+            done = subprocess.run([converter, "-o", png, file], capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
+            assert done.stderr == ""
+            assert len(png.read_bytes()) > 1000
+        dialog.get_by_role("button", name="Close").click()
+
+
+def test_the_key_opens_the_dialog_and_letters_written_there_stay_there(show_link: ShowLink):
+    page = show_link(**HEADS)
+    key = key_of_heads(page)
+    picture(page, key).locator(".matrix-plot").first.focus()
+    page.keyboard.press("s")
+    dialog = page.locator(".saving-dialog[open]")
+    dialog.get_by_label("Title").fill("")
+    page.keyboard.type("ship")
+    expect(dialog.get_by_label("Title")).to_have_value("ship")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_a_token_of_markup_is_text_in_a_figure(show_link: ShowLink):
+    page = show_link(view="heads", text="<b>&amp; </svg> ]]> \u0007", tokens="characters")
+    svg = figure(page, open_dialog(page, key_of_heads(page)))
+    assert {"<", "&", "]"} <= set(texts_in(svg))

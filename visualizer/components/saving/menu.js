@@ -1,0 +1,161 @@
+/** @import { Figure, Look, Saved } from "./figure.js" */
+
+import { makeElement, setText } from "../shared/dom.js";
+import { isLetterForPage } from "../shared/keys.js";
+import { textsOf } from "../shared/texts.js";
+import { figureOf, pngOf } from "./figure.js";
+
+const say = textsOf("saving/menu");
+const MILLIMETRE = 96 / 25.4; // pixels
+/** @type {Record<string, number>} */
+const WIDTHS = { column: 85, text: 120, page: 174 }; // millimetres
+const SCALES = [1, 2, 4];
+
+/**
+ * The button below a picture, and the dialog in which it is saved, as a figure or as a page. The key S opens it while
+ * something in the picture has the focus.
+ */
+export class SaveMenu {
+  /** @type {HTMLDialogElement | undefined} */
+  dialog;
+  /** @type {Promise<Figure>} */
+  figure;
+
+  /** @param {Saved} saved */
+  constructor(saved) {
+    this.saved = saved;
+    this.latest = 0;
+    this.button = makeElement("button", "saving-open", { type: "button", title: say("help") }, [say("open")]);
+    this.element = makeElement("aside", "saving", {}, [this.button]);
+    this.button.addEventListener("click", () => this.open());
+    this.onKey = (event) => this.hearKey(event);
+    saved.root.addEventListener("keydown", this.onKey);
+  }
+
+  destroy() {
+    this.saved.root.removeEventListener("keydown", this.onKey);
+    this.element.remove();
+  }
+
+  hearKey(event) {
+    if (event.key !== "s" || !isLetterForPage(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.open();
+  }
+
+  open() {
+    this.dialog ??= this.build();
+    this.element.append(this.dialog);
+    this.dialog.showModal();
+    this.draw();
+  }
+
+  build() {
+    this.width = makeSelect("width", {
+      screen: say("on_screen"),
+      column: say("width_column", { width: WIDTHS.column }),
+      text: say("width_text", { width: WIDTHS.text }),
+      page: say("width_page", { width: WIDTHS.page }),
+    });
+    this.width.value = "screen";
+    this.theme = makeSelect("theme", { light: say("light"), dark: say("dark") });
+    this.title = makeElement("input", "", { type: "text", maxlength: 200, value: this.saved.title() });
+    this.caption = makeElement("input", "", { type: "text", maxlength: 600 });
+    this.legend = makeElement("input", "", { type: "checkbox", checked: "" });
+    this.preview = makeElement("img", "saving-preview", { alt: say("preview") });
+    this.said = makeElement("p", "saving-said", { role: "status" });
+    const fields = makeElement("div", "saving-fields", {}, [
+      labelled(say("width"), this.width),
+      labelled(say("theme"), this.theme),
+      labelled(say("title"), this.title),
+      labelled(say("caption"), this.caption),
+      labelled(say("legend"), this.legend),
+    ]);
+    fields.addEventListener("input", () => this.draw());
+    const close = makeButton(say("close"), () => this.dialog?.close());
+    const dialog = makeElement("dialog", "saving-dialog", { "aria-label": say("help") }, [
+      fields,
+      this.preview,
+      this.ways(),
+      this.said,
+      close,
+    ]);
+    dialog.addEventListener("keydown", (event) => event.stopPropagation()); // letters are keys of the page
+    return /** @type {HTMLDialogElement} */ (dialog);
+  }
+
+  ways() {
+    const asFile = (kind, make) => () =>
+      this.do(async () => save(await make(await this.figure), `${this.saved.name}.${kind}`));
+    const asPng = (scale) => asFile("png", (figure) => pngOf(figure, scale));
+    const asPage = asFile("html", async () => new Blob([await this.saved.page?.(this.title.value) ?? ""], { type: "text/html" }));
+    return makeElement("div", "saving-row", {}, [
+      makeButton("SVG", asFile("svg", ({ text }) => new Blob([text], { type: "image/svg+xml" }))),
+      ...SCALES.map((scale) => makeButton(`PNG ${scale}×`, asPng(scale))),
+      makeButton(say("copy"), () => this.do(() => this.copy())),
+      ...(this.saved.page ? [makeButton(say("page"), asPage)] : []),
+    ]);
+  }
+
+  /** @returns {Look} */
+  look() {
+    const millimetres = WIDTHS[this.width.value];
+    return {
+      width: millimetres ? Math.round(millimetres * MILLIMETRE) : this.saved.root.clientWidth,
+      theme: /** @type {Look["theme"]} */ (this.theme.value),
+      title: this.title.value,
+      caption: this.caption.value,
+      hasLegend: this.legend.checked,
+    };
+  }
+
+  /** Draw the figure as it would be saved now. */
+  async draw() {
+    const number = (this.latest += 1);
+    await this.do(async () => {
+      this.figure = figureOf(this.saved, this.look());
+      const { text } = await this.figure;
+      if (number === this.latest) this.preview.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+    });
+  }
+
+  /** Copy the figure as an image, in the resolution of a good screen. */
+  async copy() {
+    const png = this.figure.then((figure) => pngOf(figure, 2)); // a browser wants the promise at once
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+    setText(this.said, say("copied"));
+  }
+
+  async do(act) {
+    setText(this.said, "");
+    try {
+      await act();
+    } catch (error) {
+      reportError(error);
+      setText(this.said, say("failed"));
+    }
+  }
+}
+
+function makeSelect(name, texts) {
+  const options = Object.entries(texts).map(([value, text]) => makeElement("option", "", { value }, [text]));
+  return makeElement("select", "", { name }, options);
+}
+
+function labelled(text, control) {
+  return makeElement("label", "saving-field", {}, [text, control]);
+}
+
+function makeButton(text, act) {
+  const button = makeElement("button", "saving-button", { type: "button" }, [text]);
+  button.addEventListener("click", act);
+  return button;
+}
+
+/** Hand a file to the browser. */
+function save(blob, name) {
+  const link = makeElement("a", "", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,76 @@
+/** A picture as an HTML file that holds all it needs: what draws it, its numbers, and the link that made it. */
+
+import { textsOf } from "../shared/texts.js";
+
+const say = textsOf("saving/page_file");
+const MUCH = 2 ** 20; // bytes of numbers that travel in steps of 16 bits, where the server can
+
+/**
+ * @param {{ template: string, style: string, script: string }} page what every page has; the script draws all of them
+ * @param {{ module: string, key: string, bytes: Uint8Array, title: string }} picture
+ */
+export async function pageFile({ template, style, script }, { module, key, bytes, title }) {
+  const data = await withNumbers(bytes);
+  const heading = title || say("title");
+  const section = `<section class="picture" data-module="${escaped(module)}" data-key="${escaped(key)}">
+<script type="text/plain">${base64(data)}</script></section>`;
+  const parts = {
+    title: escaped(heading),
+    link: escaped(location.href),
+    style,
+    pictures: section,
+    script: `${script.replaceAll("</script", "<\\/script")}\nshow(PICTURES, COLORS);`,
+  };
+  return template.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
+}
+
+/** The bytes of a picture with the numbers that it would ask for, and without what asks for others. */
+async function withNumbers(bytes) {
+  const { header, arrays } = apart(bytes);
+  const { address, ...others } = header;
+  const alone = { ...others, dials: [], dial_address: "" };
+  if (!address) return joined({ ...header, dials: [], dial_address: "" }, arrays);
+  const answer = apart(await numbersAt(address));
+  return joined({ ...alone, ...answer.header }, answer.arrays);
+}
+
+async function numbersAt(address) {
+  const url = new URL(address, document.baseURI);
+  const exact = await bytesAt(url);
+  if (exact.length <= MUCH) return exact;
+  url.searchParams.set("precision", "16");
+  return bytesAt(url).catch(() => exact); // only numbers from 0 to 1 come in steps
+}
+
+async function bytesAt(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(await response.text());
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** What `packing.py` wrote, as its header and the bytes of its arrays. */
+function apart(bytes) {
+  const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
+  return { header: JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))), arrays: bytes.subarray(4 + length) };
+}
+
+function joined(header, arrays) {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const length = Math.ceil((4 + text.length) / 8) * 8;
+  const bytes = new Uint8Array(length + arrays.length).fill(32, 0, length);
+  new DataView(bytes.buffer).setUint32(0, length - 4, true);
+  bytes.set(text, 4);
+  bytes.set(arrays, length);
+  return bytes;
+}
+
+function base64(bytes) {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  return btoa(text);
+}
+
+function escaped(text) {
+  const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  return text.replace(/[&<>"]/g, (letter) => names[letter]);
+}

@@ -1,0 +1,196 @@
+/** What stands on the screen as one SVG: boxes, text as text, and what was drawn on canvases in lines and letters. */
+
+import { contextOf, svgPenOf, textContext } from "../shared/canvas.js";
+import { makeSvgElement } from "../shared/dom.js";
+import { legalText } from "../shared/svg_pen.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const PIXELS_OF_A_MILLIMETRE = 96 / 25.4;
+const MARGIN = 4; // pixels around everything
+const DRAWN = ["fill-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity"];
+const OF_TEXT = ["font-family", "font-size", "font-weight", "font-style", "text-anchor", "dominant-baseline"];
+
+/** What only serves to act on a picture: a figure has no room for it. */
+export const CONTROLS = [
+  ...["button:not(.matrix-title)", "input", "select", "textarea", "label"],
+  ...[".fold", ".layer-control", ".segments", ".dials", ".chips", ".overview", ".heads-bar", ".stage-map>.row"],
+  ...["toolbar", "radiogroup", "tablist"].map((role) => `[role=${role}]`),
+];
+
+/** What waits to be pointed at, or stands there for who does not see. */
+const NOT_SAVED = [".light", ".light-name", ".tooltip", ".visually-hidden", "[class^=arrivals-]", "[hidden]"].join();
+
+/**
+ * The SVG of an element that is laid out, as one text.
+ * @param {HTMLElement} root
+ * @param {{ background: string, description: string }} about
+ */
+export function svgOf(root, { background, description }) {
+  const origin = root.getBoundingClientRect();
+  const group = makeSvgElement("g", { transform: `translate(${MARGIN - origin.left} ${MARGIN - origin.top})` });
+  const size = { right: origin.right, bottom: origin.top };
+  addElement(group, root, size);
+  const width = Math.ceil(size.right - origin.left) + 2 * MARGIN;
+  const height = Math.ceil(size.bottom - origin.top) + 2 * MARGIN;
+  const svg = makeSvgElement("svg", {
+    width: `${short(width / PIXELS_OF_A_MILLIMETRE)}mm`,
+    height: `${short(height / PIXELS_OF_A_MILLIMETRE)}mm`,
+    viewBox: `0 0 ${width} ${height}`,
+  });
+  svg.append(makeSvgElement("desc", {}, [legalText(description)]));
+  svg.append(makeSvgElement("rect", { width, height, fill: background }), group);
+  svg.setAttribute("xmlns", SVG);
+  return { text: `${new XMLSerializer().serializeToString(svg)}\n`, width, height };
+}
+
+function addElement(parent, element, size) {
+  if (element.matches(NOT_SAVED)) return;
+  const style = getComputedStyle(element);
+  const box = element.getBoundingClientRect();
+  if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0") return;
+  const group = style.opacity === "1" ? parent : parent.appendChild(makeSvgElement("g", { opacity: style.opacity }));
+  if (element instanceof HTMLCanvasElement) return addCanvas(group, element, box, size);
+  if (element instanceof SVGSVGElement) return addSvg(group, element, box, size);
+  if (box.width && box.height) addBox(group, style, box, size);
+  for (const child of element.childNodes) {
+    if (child instanceof Text) addText(group, child, style, size);
+    else if (child instanceof Element) addElement(group, child, size);
+  }
+}
+
+function grow(size, { right, bottom }) {
+  size.right = Math.max(size.right, right);
+  size.bottom = Math.max(size.bottom, bottom);
+}
+
+function placeOf({ left, top, width, height }) {
+  return { x: short(left), y: short(top), width: short(width), height: short(height) };
+}
+
+function addCanvas(parent, canvas, box, size) {
+  if (!box.width || !box.height) return;
+  grow(size, box);
+  const pen = svgPenOf(canvas);
+  if (!pen) {
+    parent.append(makeSvgElement("image", { ...placeOf(box), href: canvas.toDataURL(), preserveAspectRatio: "none" }));
+    return;
+  }
+  const view = { viewBox: `0 0 ${canvas.width} ${canvas.height}`, preserveAspectRatio: "none", overflow: "visible" };
+  parent.append(makeSvgElement("svg", { ...placeOf(box), ...view }, [pen.definitions, pen.element]));
+}
+
+/** A drawing that is SVG already, with the styles that its page gives it. */
+function addSvg(parent, svg, box, size) {
+  grow(size, box);
+  const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true));
+  const originals = [svg, ...svg.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((element, i) => {
+    const style = getComputedStyle(originals[i]);
+    const names = element instanceof SVGTextContentElement ? [...DRAWN, ...OF_TEXT] : DRAWN;
+    for (const name of names) element.setAttribute(name, style.getPropertyValue(name));
+    for (const name of ["fill", "stroke"]) setPaint(element, name, style.getPropertyValue(name));
+    element.removeAttribute("class");
+    element.removeAttribute("style");
+  });
+  for (const [name, value] of Object.entries(placeOf(box))) copy.setAttribute(name, String(value));
+  if (!copy.hasAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${short(box.width)} ${short(box.height)}`);
+  parent.append(copy);
+}
+
+/** The ground and the border of an element, where it has any. */
+function addBox(parent, style, box, size) {
+  const ring = /^(.*\)) 0px 0px 0px ([\d.]+)px$/.exec(style.boxShadow);
+  const border = ring ? Number(ring[2]) : parseFloat(style.borderTopWidth);
+  const color = ring ? ring[1] : style.borderTopColor;
+  const hasBorder = border > 0 && (ring || style.borderTopStyle !== "none") && !isClear(color);
+  const hasGround = !isClear(style.backgroundColor);
+  if (!hasBorder && !hasGround) return;
+  grow(size, box);
+  const half = ring ? -border / 2 : hasBorder ? border / 2 : 0;
+  const inner = { left: box.left + half, top: box.top + half, width: box.width - 2 * half, height: box.height - 2 * half };
+  const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, box.width / 2, box.height / 2);
+  const round = style.borderTopLeftRadius.endsWith("%") ? Math.min(box.width, box.height) / 2 : radius;
+  const rect = makeSvgElement("rect", { ...placeOf(inner), rx: short(round), fill: "none" });
+  if (hasGround) setPaint(rect, "fill", style.backgroundColor);
+  if (hasBorder) {
+    setPaint(rect, "stroke", color);
+    rect.setAttribute("stroke-width", String(border));
+  }
+  parent.append(rect);
+}
+
+function isClear(color) {
+  return colorOf(color)[3] === 0;
+}
+
+/** Set a fill or a stroke from a colour of CSS, of which programs that draw SVG know few forms. */
+function setPaint(element, name, color) {
+  if (color === "none" || color.startsWith("url(")) {
+    element.setAttribute(name, color);
+    return;
+  }
+  const [red, green, blue, alpha] = colorOf(color);
+  element.setAttribute(name, `rgb(${red}, ${green}, ${blue})`);
+  if (alpha < 255) element.setAttribute(`${name}-opacity`, String(short(alpha / 255)));
+}
+
+/** @type {OffscreenCanvasRenderingContext2D | undefined} */
+let probe;
+
+/** Red, green, blue and opacity, from 0 to 255. */
+function colorOf(color) {
+  probe ??= contextOf(new OffscreenCanvas(1, 1), { willReadFrequently: true });
+  probe.clearRect(0, 0, 1, 1);
+  probe.fillStyle = color;
+  probe.fillRect(0, 0, 1, 1);
+  return probe.getImageData(0, 0, 1, 1).data;
+}
+
+/** A text, line by line as it was broken. */
+function addText(parent, node, style, size) {
+  if (!node.data.trim()) return;
+  const font = [style.fontStyle, style.fontWeight, style.fontSize, style.fontFamily].join(" ");
+  const ascent = textContext(font).measureText("x").fontBoundingBoxAscent;
+  const attributes = {
+    "font-family": style.fontFamily,
+    "font-size": style.fontSize,
+    ...(style.fontWeight === "400" ? {} : { "font-weight": style.fontWeight }),
+    ...(style.fontStyle === "normal" ? {} : { "font-style": style.fontStyle }),
+  };
+  for (const { text, box } of linesOf(node)) {
+    if (!box.width) continue;
+    grow(size, box);
+    const place = { x: short(box.left), y: short(box.top + ascent) };
+    const element = makeSvgElement("text", { ...place, ...attributes }, [legalText(text)]);
+    setPaint(element, "fill", style.color);
+    parent.append(element);
+  }
+}
+
+/** The lines of a text node, each with its box. */
+function* linesOf(node) {
+  const range = document.createRange();
+  let [start, bottom] = [0, Infinity];
+  for (const { segment, index } of new Intl.Segmenter().segment(node.data)) {
+    range.setStart(node, index);
+    range.setEnd(node, index + segment.length);
+    const box = range.getBoundingClientRect();
+    if (!box.width) continue;
+    if (box.top >= bottom - 1) {
+      yield lineFrom(node, range, start, index);
+      start = index;
+    }
+    bottom = box.bottom;
+  }
+  yield lineFrom(node, range, start, node.data.length);
+}
+
+function lineFrom(node, range, start, end) {
+  range.setStart(node, start);
+  range.setEnd(node, end);
+  return { text: node.data.slice(start, end).replace(/\s+/g, " ").trim(), box: range.getBoundingClientRect() };
+}
+
+function short(number) {
+  return Math.round(number * 100) / 100;
+}
