@@ -2,6 +2,8 @@
 
 import headlight
 
+headlight.attention(weights, tokens)
+
 with headlight.watch(model) as trace:
     model(**batch)
 headlight.check(model, **batch)
@@ -9,16 +11,22 @@ headlight.assert_causal(model, input_ids)
 trace.save("run.headlight")
 """
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from model import __name__ as _model
 
 if TYPE_CHECKING:
-    from headlight.attention import Attention
+    from headlight.attentions import Attention
     from headlight.checking import check
     from headlight.proving import Proof, assert_causal, assert_padding_ignored, assert_sequences_do_not_mix
     from headlight.report import Report
     from headlight.trace import Trace, load
     from headlight.watching import memory, watch
+
+    attention: Callable[..., Any]
+    show: Callable[..., Any]
 
 __all__ = [
     "Attention",
@@ -28,24 +36,31 @@ __all__ = [
     "assert_causal",
     "assert_padding_ignored",
     "assert_sequences_do_not_mix",
+    "attention",
     "check",
     "load",
     "memory",
+    "show",
     "watch",
 ]
 
+_PICTURES = f"{_model.removesuffix('model')}visualizer.notebook.show"
+"""The module that draws, by its name: the pictures know of this package, not it of them."""
+
 _MODULES = {
-    "Attention": "attention",
-    "Proof": "proving",
-    "Report": "report",
-    "Trace": "trace",
-    "assert_causal": "proving",
-    "assert_padding_ignored": "proving",
-    "assert_sequences_do_not_mix": "proving",
-    "check": "checking",
-    "load": "trace",
-    "memory": "watching",
-    "watch": "watching",
+    "Attention": "headlight.attentions",
+    "Proof": "headlight.proving",
+    "Report": "headlight.report",
+    "Trace": "headlight.trace",
+    "assert_causal": "headlight.proving",
+    "assert_padding_ignored": "headlight.proving",
+    "assert_sequences_do_not_mix": "headlight.proving",
+    "attention": _PICTURES,
+    "check": "headlight.checking",
+    "load": "headlight.trace",
+    "memory": "headlight.watching",
+    "show": _PICTURES,
+    "watch": "headlight.watching",
 }
 
 
@@ -53,4 +68,4 @@ def __getattr__(name: str) -> object:
     """The module of a public name, and with it PyTorch, is imported when the name is first asked for (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

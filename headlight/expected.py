@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.call import broadcast_shapes
 from headlight.masks.language import parse
 from headlight.masks.lint import Finding

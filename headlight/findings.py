@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.expected import Expected, Mask, cells_of, difference, expected_of
 from headlight.inputs import Padding
 from headlight.masks.intents import Intent

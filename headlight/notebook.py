@@ -1,7 +1,7 @@
 """A trace in a notebook: each attention with its mask, all its heads, and what is wrong with it.
 
-The pictures are PNG files inside the HTML, written here: no script runs, so that a saved notebook keeps them on any
-page, and without Headlight.
+The images are PNG files inside the HTML, written here: they are seen where no script runs, as on a page that shows
+a saved notebook.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_max_pool2d
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.findings import Judged, judge, remarks_on
 from headlight.inputs import Inputs
 from headlight.patterns import Folded
@@ -36,22 +36,30 @@ _PALETTE = bytes(part for color in (*_STEPS, _GREY) for part in color)
 _IMAGE = "width:96px;height:96px;object-fit:contain;image-rendering:pixelated;border:1px solid #8888"
 
 
-def picture_of(
-    attentions: Sequence[Attention], notes: Sequence[str], inputs: Inputs, tokens: Sequence[str] = ()
-) -> str:
-    """The HTML of some attentions, of the first sequence where they are of several.
+def said_of(attentions: Sequence[Attention], notes: Sequence[str], inputs: Inputs) -> str:
+    """Say what is wrong with some attentions, as HTML.
 
     Args:
         attentions: those of a trace.
         notes: what could not be seen, a sentence each.
         inputs: what the model was called with.
-        tokens: the text of each token; places are numbered where they are not as many as queries or keys.
     """
     rows = judge(attentions, inputs.padding, None, inputs.model)
-    report = Report(rows, (*notes, *remarks_on(attentions)))
+    return Report(rows, (*notes, *remarks_on(attentions))).said_html()
+
+
+def images_of(attentions: Sequence[Attention], inputs: Inputs, tokens: Sequence[str] = ()) -> str:
+    """The images of some attentions as HTML, of the first sequence where they are of several.
+
+    Args:
+        attentions: those of a trace.
+        inputs: what the model was called with.
+        tokens: the text of each token; places are numbered where they are not as many as queries or keys.
+    """
     most_heads = max(1, _MOST_IMAGES // max(1, len(attentions)))
-    pictures = "".join(_row(row, tokens, most_heads) for row in report.rows)
-    return f"<div>{report.said_html()}{_LEGEND if pictures else ''}{pictures}</div>"
+    rows = judge(attentions, inputs.padding, None, inputs.model)
+    pictures = "".join(_row(row, tokens, most_heads) for row in rows)
+    return f"<div>{_LEGEND if pictures else ''}{pictures}</div>"
 
 
 def said_of_steps(n_operations: int, steps: Sequence[Folded]) -> str:

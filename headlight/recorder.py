@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from headlight.attention import Attention, Keep, Shape
+from headlight.attentions import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
 from headlight.modules import Running
 from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, get_args
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.call import Kind
 from headlight.expressions import from_json, is_sound, to_json
 from headlight.findings import REMARKS

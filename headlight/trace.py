@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import overload
 
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.inputs import Inputs
 from headlight.masks.mask_case import listed
-from headlight.notebook import picture_of, said_of_steps
+from headlight.notebook import images_of, said_of, said_of_steps
 from headlight.patterns import Folded, find_patterns
 from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, write
 from headlight.stages import Stage
@@ -50,8 +51,16 @@ class Trace(Sequence[Attention]):
         return f"<Trace of {len(self)} attentions: {listed(shown)}>" if shown else "<Trace without an attention>"
 
     def _repr_html_(self) -> str:
-        steps = said_of_steps(len(self.stages), list(self.patterns.values()))
-        return picture_of(self._attentions, self.notes, self.inputs, self.tokens) + steps
+        said = said_of(self._attentions, self.notes, self.inputs)
+        return said + self._pictures() + said_of_steps(len(self.stages), list(self.patterns.values()))
+
+    def _pictures(self) -> str:
+        """The pictures of the app; images where it is not installed, or has too much or nothing to draw."""
+        try:
+            shown: str = import_module("headlight").show(self)._repr_html_()
+        except (ImportError, ValueError):
+            return images_of(self._attentions, self.inputs, self.tokens)
+        return shown
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from headlight import known_functions
-from headlight.attention import Attention, Keep
+from headlight.attentions import Attention, Keep
 from headlight.call import NoSuchPartError
 from headlight.inputs import inputs_of
 from headlight.masks.mask_case import listed

@@ -32,6 +32,7 @@ ROOMS = (
     *("headlight.masks", "headlight", "headlight.pretrained"),
     *("visualizer", "visualizer.components", "visualizer.figures"),
     *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures"),
+    "visualizer.notebook",
     *("visualizer.state", "visualizer.server", "visualizer.work"),
     "visualizer.guide",
     *("visualizer.routes", "visualizer.views", "visualizer.page", "app"),

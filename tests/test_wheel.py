@@ -46,6 +46,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+import headlight
 import model
 from headlight import command, load
 from headlight.model import process
@@ -53,6 +54,7 @@ from headlight.model.learning import worker
 
 example = Path(command.__file__).parent / "visualizer" / "views" / "watched" / "example.headlight"
 load(example).save("run.headlight")
+assert "<iframe" in headlight.show(text="a b", heads=2)._repr_html_()
 given = command.arguments(["run.headlight", "--server.port", "1"])
 assert given[2:] == ["--server.port", "1", "--", str(Path("run.headlight").resolve())]
 assert Path(given[1]).with_name(".streamlit").joinpath("config.toml").exists()

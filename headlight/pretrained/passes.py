@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from headlight.attention import Keep
+from headlight.attentions import Keep
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokens import Tokenized
 from headlight.recording import Texts

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import headlight
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.stages import value_of
 from tests.headlight.small_models import causal, stacked, vectors, written_out
 from tests.headlight.test_transformers_models import IDS, built

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
 from headlight.pretrained.passes import Pass, Where, in_place_of_errors, memory_of_run, run, with_mask
 from headlight.pretrained.sizes import in_words

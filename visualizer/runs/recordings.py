@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.findings import is_cross
 from model import CombinedMask, MaskInputs, Trace, build_masks
 from model.config import Architecture

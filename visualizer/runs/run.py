@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from model import (
     CombinedMask,
     MultiHeadAttention,

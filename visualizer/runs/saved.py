@@ -6,7 +6,7 @@ import io
 import math
 from collections.abc import Mapping
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.recording import Texts
 from headlight.stages import Stage
 from headlight.trace import Trace

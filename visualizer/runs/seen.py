@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.findings import is_cross, is_of_decoder
 from model import CombinedMask, Trace, TracedModule, tracing
 from model.config import Architecture

@@ -10,7 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge, remarks_on
 from headlight.masks.lint import Finding
 from headlight.stages import value_of

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from model import Trace
 from model.texts import texts_of
 from visualizer.components.derivation import Derivation

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.findings import is_cross, is_of_decoder
 from headlight.pretrained.passes import Where
 from headlight.pretrained.tokens import Tokenized

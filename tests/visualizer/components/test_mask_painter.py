@@ -1,7 +1,6 @@
 """The mask painter's messages to the browser and from it."""
 
 import base64
-import json
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.visualizer.unpacking import unpacked
 from visualizer.components.axis import Axis
 from visualizer.components.mask_painter import FindingMark, Reason, parse_mask, parse_mend, parse_select
 from visualizer.components.mask_painter.element import payload
@@ -26,19 +26,6 @@ def event(blocked, seq=1):
     padded = bits.ljust(-(-len(bits) // 8) * 8, "0")
     data = bytes(int(padded[start : start + 8], 2) for start in range(0, len(padded), 8))
     return {"blocked": base64.b64encode(data).decode(), **sized(*blocked.shape), "seq": seq}
-
-
-def unpacked(data):
-    """The header of a payload and its arrays, read as the layout says."""
-    start = 4 + int.from_bytes(data[:4], "little")
-    header = json.loads(data[4:start])
-    dtypes = {"u1": np.uint8, "f4": np.float32}
-    found = {}
-    for name, entry in header["arrays"].items():
-        count = int(np.prod(entry["shape"]))
-        values = np.frombuffer(data, dtypes[entry["dtype"]], count, start + entry["offset"])
-        found[name] = values.reshape(entry["shape"])
-    return header, found
 
 
 def packed(painted, labels=("the", "cat", "sat"), header=None, keys=(), **changes):

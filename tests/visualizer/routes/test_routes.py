@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import re
-import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +21,7 @@ from starlette.websockets import WebSocketDisconnect
 from streamlit import config
 from streamlit.web.server.starlette.starlette_gzip_middleware import SelectiveGZipMiddleware
 
+from tests.visualizer.unpacking import unpacked
 from visualizer.pictures.heads import heads_picture
 from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
@@ -54,19 +53,6 @@ def fetch(client: TestClient, name: str, **more: str):
 
 def run_of(link):
     return cached_run(read_query({name: [value] for name, value in link.items()})[0])
-
-
-def unpacked(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """Unpack bytes as the browser does, into the header and the arrays."""
-    (length,) = struct.unpack_from("<I", body)
-    header = json.loads(body[4 : 4 + length])
-    arrays = {}
-    for name, described in header["arrays"].items():
-        count = int(np.prod(described["shape"]))
-        kind = {"f4": np.float32, "u1": np.uint8, "u2": np.uint16, "i4": np.int32}[described["dtype"]]
-        found = np.frombuffer(body, kind, count, 4 + length + described["offset"]).reshape(described["shape"])
-        arrays[name] = found ** np.float64(described.get("power", 1)) * described.get("scale", 1)
-    return header, arrays
 
 
 def test_a_stage_is_sent_bit_by_bit(client):

@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from headlight.masks.mask_case import Finding, Severity
 from headlight.report import cells_of, named, said_once
 from model.texts import texts_of

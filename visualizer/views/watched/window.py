@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from headlight.attention import Attention
+from headlight.attentions import Attention
 from model.texts import texts_of
 from visualizer.runs.recordings import MOST_SIDE, window_of
 from visualizer.runs.watched import WatchedRun, plane

@@ -1,0 +1,153 @@
+"""Pictures in a notebook: the numbers are those that were given, and bad input gets one sentence."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from math import prod
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+import headlight
+from tests.headlight.small_models import causal, stacked, vectors
+from tests.visualizer.unpacking import unpacked
+from visualizer.notebook.show import MOST
+from visualizer.runs.compute import compute_run
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
+
+TOKENS = ("the", "cat", "<b>sat")
+
+
+def weights_of(*shape):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(0)).softmax(-1)
+
+
+def numbers_of(shown, number=0):
+    """The header and the arrays of a picture, as the browser reads them."""
+    return unpacked(shown.pictures[number][1].data)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (4, 2, 3, 3)])
+def test_weights_are_shown_as_they_are(shape):
+    weights = weights_of(*shape)
+    header, arrays = numbers_of(headlight.attention(weights, TOKENS))
+    np.testing.assert_array_equal(arrays["weights"], weights.view(*(1,) * (4 - len(shape)), *shape).numpy())
+    assert header["rows"]["labels"] == header["columns"]["labels"] == list(TOKENS)
+    assert "blocked" not in arrays
+
+
+def test_what_transformers_gives_is_taken_as_it_comes():
+    layers = tuple(weights_of(1, 2, 3, 3) + i * 0 for i in range(4))
+    _, arrays = numbers_of(headlight.attention(layers, TOKENS))
+    np.testing.assert_array_equal(arrays["weights"], torch.cat(layers).numpy())
+    _, same = numbers_of(headlight.attention(torch.cat(layers).tolist(), TOKENS))
+    np.testing.assert_array_equal(same["weights"], arrays["weights"])
+
+
+@given(st.data())
+def test_what_a_mask_blocks_is_hatched_in_every_layer_and_head(data):
+    n_layers, n_heads, n_tokens = (data.draw(st.integers(1, 3)) for _ in range(3))
+    cells = (n_tokens, n_tokens)
+    shape = data.draw(st.sampled_from([cells, (n_heads, *cells), (n_layers, 1, *cells)]))
+    size = prod(shape)
+    mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=size, max_size=size))).view(shape)
+    _, arrays = numbers_of(headlight.attention(weights_of(n_layers, n_heads, n_tokens, n_tokens), mask=mask))
+    blocked = ~mask.expand(n_layers, n_heads, n_tokens, n_tokens).numpy()
+    found = arrays.get("blocked", np.zeros((1, 1, n_tokens, n_tokens)))
+    np.testing.assert_array_equal(np.broadcast_to(found != 0, blocked.shape), blocked)
+
+
+def test_keys_can_be_other_tokens():
+    header, _ = numbers_of(headlight.attention(weights_of(2, 3, 5), TOKENS, keys=["a", "b", "c", "d", "e"]))
+    assert header["rows"]["labels"] == list(TOKENS)
+    assert header["columns"]["labels"] == list("abcde")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"weights": torch.full((3, 3), 2.0)}, "Weights are from 0 to 1, and these are from 2 to 2."),
+        ({"weights": torch.full((3, 3), torch.nan)}, "Weights are from 0 to 1"),
+        ({"weights": torch.ones(3)}, "and these are (3,)"),
+        ({"weights": torch.ones(2, 0, 0)}, "none of them empty"),
+        ({"weights": torch.eye(3), "tokens": ["a"]}, "There are 1 texts for 3 queries."),
+        ({"weights": torch.ones(2, 3) / 3, "tokens": ["a", "b"]}, "There are 2 texts for 3 keys."),
+        ({"weights": torch.eye(3), "mask": torch.zeros(3, 3)}, "A mask is of bool"),
+        ({"weights": torch.eye(3), "mask": torch.ones(2, 2, dtype=torch.bool)}, "A mask of shape (2, 2)"),
+        ({"weights": [torch.eye(3), torch.eye(2)]}, "The layers have weights of different shapes"),
+    ],
+)
+def test_bad_weights_get_one_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        headlight.attention(**arguments)
+
+
+@pytest.mark.parametrize("view", ["heads", "step", "compare", "way"])
+def test_a_model_of_settings_is_shown_in_each_view(view):
+    shown = headlight.show(text="a b c", heads=2, mask="causal", architecture="decoder", view=view, mask_b=())
+    assert [picture.key for _, picture in shown.pictures]
+    assert "<iframe srcdoc=" in shown._repr_html_()
+    assert shown.page.count("<section") == len(shown.pictures)
+
+
+def test_the_heads_of_settings_are_those_of_the_app():
+    _, arrays = numbers_of(headlight.show(text="a b c", heads=2, mask="causal", weights="random"))
+    run = compute_run(fitted(Settings(text="a b c", n_heads=2, mask=("causal",), weights="random")))
+    for layer, weights in enumerate(arrays["weights"]):
+        expected = run.trace[f"encoder.layers.{layer}.self_attention.weights"].value[0]
+        np.testing.assert_array_equal(weights, expected.numpy())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ({"colour": "red"}, "There is no setting colour"),
+        ({"view": "train"}, "There is no view train: heads, step, compare, way are."),
+        ({"text": " "}, "There is nothing to run yet"),
+        ({"text": "a", "architecture": "attention", "view": "way"}, "An attention alone has no residual stream."),
+    ],
+)
+def test_what_cannot_be_shown_says_why(chosen, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        headlight.show(**chosen)
+
+
+def watched(keep="weights", n_tokens=3):
+    model = stacked(partial(F.scaled_dot_product_attention, attn_mask=causal(n_tokens)))
+    with torch.no_grad(), headlight.watch(model, keep=keep) as trace:
+        model(vectors(n_tokens=n_tokens))
+    return trace
+
+
+def test_a_trace_is_shown_with_its_masks_and_layers():
+    trace = watched()
+    header, arrays = numbers_of(headlight.show(trace, layer=1))
+    np.testing.assert_array_equal(arrays["weights"], torch.stack([one.weights[0] for one in trace]).numpy())
+    np.testing.assert_array_equal(arrays["blocked"][0, 0] != 0, ~causal(3).numpy())
+    assert header["layer"] == 1
+    assert header["layer_names"] == [one.module for one in trace]
+
+
+def test_a_trace_says_what_it_can_when_there_is_nothing_or_too_much_to_draw():
+    assert "<iframe" in watched()._repr_html_()
+    shapes = watched(keep="shapes")
+    assert "<iframe" not in shapes._repr_html_()
+    with pytest.raises(ValueError, match="No weights were kept"):
+        headlight.show(shapes)
+    with pytest.raises(ValueError, match="Of a trace its heads are shown"):
+        headlight.show(watched(), text="a")
+    large = watched(n_tokens=4)
+    many = headlight.Trace(list(large) * (MOST // 4 // 16 // 2 + 1))
+    with pytest.raises(ValueError, match="choose some layers"):
+        headlight.show(many)
+
+
+def test_no_title_is_markup():
+    page = headlight.attention(torch.eye(2), title="</title><script>alert(1)</script>").page
+    assert "<script>alert" not in page

@@ -1,0 +1,40 @@
+/** A page in a frame of another one, as the output of a notebook. */
+
+import { parseColor } from "../shared/theme.js";
+
+/**
+ * Take on the ground of the page around, have the frame as high as the content, and put the image away that stands there
+ * where scripts do not run. Returns false where there is no such frame.
+ */
+export function settleInFrame() {
+  const frame = frameAround();
+  if (!frame) return false;
+  const root = document.documentElement;
+  const ground = groundBehind(frame);
+  const [red, green, blue] = parseColor(ground);
+  root.dataset.framed = "";
+  root.dataset.theme = 0.299 * red + 0.587 * green + 0.114 * blue < 128 ? "dark" : "light";
+  root.style.setProperty("--hl-background", ground);
+  const image = frame.nextElementSibling;
+  if (image?.className === "headlight-image") image.hidden = true;
+  new ResizeObserver(() => (frame.style.height = `${root.offsetHeight + 4}px`)).observe(root);
+  return true;
+}
+
+/** The frame; null where the page has none, or one of another site. */
+function frameAround() {
+  try {
+    return /** @type {any} */ (window.frameElement);
+  } catch {
+    return null;
+  }
+}
+
+/** The colour that is seen behind an element. */
+function groundBehind(element) {
+  for (let outer = element; outer; outer = outer.parentElement) {
+    const { backgroundColor } = element.ownerDocument.defaultView.getComputedStyle(outer);
+    if (!/^(transparent|rgba\(.*, 0\))$/.test(backgroundColor)) return backgroundColor;
+  }
+  return "#ffffff";
+}

@@ -1,0 +1,1 @@
+"""Pictures in a notebook: drawn where they stand, without a server."""

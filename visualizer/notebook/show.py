@@ -1,0 +1,275 @@
+"""``headlight.show`` and ``headlight.attention``: the pictures of the app for a run, a trace, or any weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from headlight.attentions import Attention
+from headlight.recording import Texts
+from headlight.trace import Trace
+from model.texts import texts_of
+from visualizer.components.attention_heads.element import attention_heads
+from visualizer.components.compare_grids.element import compare_grids
+from visualizer.components.looks import Looks
+from visualizer.components.packing import Precision
+from visualizer.components.picture import Picture
+from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.components.token_way.element import token_way
+from visualizer.notebook.shown import Shown
+from visualizer.pictures.compare import ComparePicture, compared_settings, title_of_side
+from visualizer.pictures.heads import HeadsPicture, heads_picture, modules_of
+from visualizer.pictures.step import equation, place_in
+from visualizer.pictures.token_way import stack_of, taken_at
+from visualizer.runs.compute import compute_run
+from visualizer.runs.paths import attention_modules, in_layer, without_layer
+from visualizer.runs.recordings import run_recording
+from visualizer.runs.run import Run
+from visualizer.runs.saved import as_trace
+from visualizer.runs.watched import WatchedRun
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Selection, Settings
+
+say = texts_of(__name__)
+
+Pictures = list[tuple[str, Picture]]
+
+MANY, VERY_MANY, MOST = 2**18, 2**23, 2**25
+"""More weights travel in steps of 16 bits, in steps of 8, or are refused: a notebook keeps what it shows."""
+
+_SHORT = {"heads": "n_heads", "layers": "n_layers"}
+_ONE_OR_MORE = ("mask", "mask_a", "mask_b", "shown")
+
+
+def show(seen: Trace | None = None, *, view: str = "heads", title: str = "", **chosen: Any) -> Shown:  # noqa: ANN401
+    """Show a trace, or the run of a model that is built for it, as the app would.
+
+    Args:
+        seen: what ``headlight.watch`` or ``headlight.load`` gave; None runs a model of the settings.
+        view: "heads", and of a model that is built also "step", "compare" and "way".
+        title: what stands above the pictures.
+        chosen: settings and places of a link of the app by their names, such as ``text="a b c"``, ``heads=4``,
+            ``mask="causal"``, ``stage="encoder.self_attention.scores"``; of a trace ``layer`` and ``head`` alone.
+
+    Raises:
+        ValueError: a name or a value is none that there is, or nothing can be run; the message is one sentence.
+    """
+    settings, selection = _read(chosen)
+    if seen is not None:
+        if view != "heads" or settings != Settings():
+            raise ValueError(say("of_trace"))
+        return _of_trace(seen, title, selection)
+    if view not in _VIEWS:
+        raise ValueError(say("no_view", view=view, views=", ".join(_VIEWS)))
+    run = compute_run(settings)
+    if run.complaints:
+        raise ValueError(run.complaints[0])
+    pictures = _VIEWS[view](run, run.nearest(selection))
+    trace = as_trace(run)
+    return Shown(title, pictures, tuple(trace), run.tokens["source"].tokens)
+
+
+def attention(
+    weights: ArrayLike | Tensor | Sequence[Tensor],
+    tokens: Sequence[str] = (),
+    *,
+    keys: Sequence[str] = (),
+    mask: ArrayLike | Tensor | None = None,
+    title: str = "",
+) -> Shown:
+    """Show attention weights, wherever they come from.
+
+    Args:
+        weights: (Tq, Tk), (H, Tq, Tk) or (L, H, Tq, Tk), each from 0 to 1; or one (1, H, Tq, Tk) or (H, Tq, Tk) for
+            each layer, as Transformers' ``output_attentions`` gives them.
+        tokens: the text of each query, and of each key where ``keys`` are not given.
+        keys: the text of each key.
+        mask: bool, True = may attend, broadcastable to (L, H, Tq, Tk); what it blocks is hatched.
+        title: what stands above the picture.
+
+    Raises:
+        ValueError: shapes or numbers do not agree; the message is one sentence.
+    """
+    layers = _layers(weights)
+    n_layers, n_heads, n_queries, n_keys = layers.shape
+    queries, names = tuple(tokens), tuple(keys) or tuple(tokens)
+    for said, texts, size in (("queries", queries, n_queries), ("keys", names, n_keys)):
+        if texts and len(texts) != size:
+            raise ValueError(say("texts", what=said, n_texts=len(texts), size=size))
+    allowed = None if mask is None else _mask(mask, layers.shape)
+    kind = "encoder.self_attention" if queries == names else "decoder.cross_attention"
+    found = [
+        Attention(
+            path=in_layer(kind, layer),
+            module=in_layer(kind, layer),
+            kind="softmax",
+            query_shape=(),
+            key_shape=(),
+            value_shape=(),
+            shape=(1, n_heads, n_queries, n_keys),
+            key_heads=n_heads,
+            dtype=layers.dtype,
+            scale=1.0,
+            is_causal=False,
+            dropout=0.0,
+            allowed=None if allowed is None else allowed[layer][None],
+            weights=layers[layer][None],
+        )
+        for layer in range(n_layers)
+    ]
+    trace = Trace(found)
+    trace.texts = Texts((names,), (queries,))
+    return _of_trace(trace, title, Selection(), are_named=False)
+
+
+def _layers(weights: ArrayLike | Tensor | Sequence[Tensor]) -> Tensor:
+    """(L, H, Tq, Tk), float32."""
+    if isinstance(weights, (list, tuple)) and all(isinstance(layer, Tensor) for layer in weights):
+        each = [layer[0] if layer.dim() == 4 else layer for layer in weights]
+        if len({layer.shape for layer in each}) > 1 or not each:
+            raise ValueError(say("layers_differ"))
+        values = torch.stack([layer.detach().cpu().float() for layer in each])
+    else:
+        values = _tensor(weights).float()
+    if not 2 <= values.dim() <= 4 or 0 in values.shape:
+        raise ValueError(say("shape", shape=tuple(values.shape)))
+    values = values[(None,) * (4 - values.dim())]
+    if not bool((values >= 0).all() and (values <= 1 + 1e-4).all()):  # not a number is neither
+        raise ValueError(say("not_weights", least=float(values.min()), greatest=float(values.max())))
+    return values.clamp(max=1.0)
+
+
+def _tensor(values: ArrayLike | Tensor) -> Tensor:
+    return values.detach().cpu() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
+
+
+def _mask(mask: ArrayLike | Tensor, shape: torch.Size) -> Tensor:
+    allowed = _tensor(mask)
+    if allowed.dtype != torch.bool:
+        raise ValueError(say("mask_of", kind=str(allowed.dtype).removeprefix("torch.")))
+    try:
+        return allowed.expand(shape)
+    except RuntimeError:
+        raise ValueError(say("mask_shape", shape=tuple(allowed.shape), weights=tuple(shape))) from None
+
+
+def _read(chosen: Mapping[str, Any]) -> tuple[Settings, Selection]:
+    """The settings and the places that are named.
+
+    Raises:
+        ValueError: there is no such name.
+    """
+    of_settings, of_selection = ({field.name for field in fields(kind)} for kind in (Settings, Selection))
+    found: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for name, value in chosen.items():
+        known = _SHORT.get(name, name)
+        if known not in of_settings | of_selection:
+            raise ValueError(say("no_setting", name=name))
+        is_one = known in _ONE_OR_MORE and isinstance(value, str)
+        found[known not in of_settings][known] = (value,) if is_one else value
+    return fitted(Settings(**found[0])), Selection(**found[1])
+
+
+def _of_trace(trace: Trace, title: str, selection: Selection, *, are_named: bool = True) -> Shown:
+    """Show every kind of attention in a trace, with its layers, by their names or by their numbers."""
+    watched = WatchedRun(trace, title)
+    kinds = [kind for kind in watched.kinds if kind[0].weights is not None]
+    if not kinds:
+        raise ValueError(say("no_weights"))
+    n_weights = sum(prod(each.shape[1:]) for kind in kinds for each in kind)
+    if n_weights > MOST:
+        raise ValueError(say("too_many", n_weights=n_weights, most=MOST))
+    pictures: Pictures = []
+    for number, kind in enumerate(kinds):
+        run = run_recording(watched, kind[0], selection.batch)
+        (name,) = {without_layer(module) for module in attention_modules(run.trace)}
+        layer_names = [each.module or each.path for each in kind] if are_named else ()
+        heading = "" if len(kinds) == 1 else kind[0].path
+        drawn = heads_picture(run, name, selection)
+        pictures.append((heading, _heads(drawn, selection, f"heads_{number}", layer_names)))
+    return Shown(title, pictures, tuple(trace), trace.tokens)
+
+
+def _heads(picture: HeadsPicture, selection: Selection, key: str, layer_names: Sequence[str] = ()) -> Picture:
+    return attention_heads(
+        picture.weights,
+        blocked=picture.blocked,
+        blocked_by=picture.blocked_by,
+        rows=picture.rows,
+        columns=picture.columns,
+        head_names=picture.noted_names,
+        layer=min(selection.layer, len(picture.layers) - 1),
+        head=min(selection.head, picture.n_heads - 1),
+        looks=Looks(drawn=selection.drawn, shown=selection.shown),
+        key=key,
+        layer_names=layer_names,
+        precision=_precision(picture.weights.size),
+    )
+
+
+def _precision(n_weights: int) -> Precision:
+    return "exact" if n_weights <= MANY else "16" if n_weights <= VERY_MANY else "8"
+
+
+def _every_kind(run: Run, selection: Selection) -> Pictures:
+    kinds = dict.fromkeys(without_layer(module) for module in attention_modules(run.trace))
+    return [
+        ("" if len(kinds) == 1 else kind, _heads(heads_picture(run, kind, selection), selection, f"heads_{number}"))
+        for number, kind in enumerate(kinds)
+    ]
+
+
+def _step(run: Run, selection: Selection) -> Pictures:
+    place = place_in(run, selection)
+    panels = equation(run, place).panels
+    selected = (panels[-1].name, selection.query, selection.key)
+    return [("", tensor_grid(panels, selected=selected, key="step"))]
+
+
+def _compare(run: Run, selection: Selection) -> Pictures:
+    runs = [compute_run(settings) for settings in compared_settings(run.settings, selection)]
+    pictures: Pictures = []
+    kinds = dict.fromkeys(without_layer(module) for module in attention_modules(run.trace))
+    for number, kind in enumerate(kinds):
+        picture = ComparePicture(*(heads_picture(each, kind, selection) for each in runs))
+        a, b = picture.a, picture.b
+        drawn = compare_grids(
+            (a.weights, b.weights),
+            blocked_a=a.blocked,
+            blocked_b=b.blocked,
+            blocked_by_a=a.blocked_by,
+            blocked_by_b=b.blocked_by,
+            title_a=title_of_side("a", a.blocked_by),
+            title_b=title_of_side("b", b.blocked_by),
+            rows=a.axes[0],
+            columns=a.axes[1],
+            head_names=b.edited_names,
+            layer=min(selection.layer, len(modules_of(run, kind)) - 1),
+            looks=Looks(),
+            key=f"compare_{number}",
+        )
+        pictures.append(("" if len(kinds) == 1 else kind, drawn))
+    return pictures
+
+
+def _way(run: Run, selection: Selection) -> Pictures:
+    stack = stack_of(run, selection.stage)
+    if stack is None:
+        raise ValueError(say("no_way"))
+    taken = taken_at(run, stack, selection.query)
+    return [("", token_way(taken.way, selected=selection.query, seq=0, key="way"))]
+
+
+_VIEWS: Mapping[str, Callable[[Run, Selection], Pictures]] = {
+    "heads": _every_kind,
+    "step": _step,
+    "compare": _compare,
+    "way": _way,
+}
