@@ -20,7 +20,8 @@ TREE = "watched_tree"
 def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_path):
     page = open_app(view="heads", **SMALL)
     with page.expect_download() as download:
-        page.get_by_role("link", name="Save as a recording").click()
+        page.locator("summary", has_text="Save numbers and code").click()
+        page.get_by_role("link", name=".headlight").click()
     download.value.save_as(tmp_path / "mine.headlight")
 
     page = open_app(source="recording", view="heads")

@@ -22,7 +22,10 @@ from visualizer.settings.watched_settings import WATCHED
 
 say = texts_of(__name__)
 
-Format = Literal["npy", "csv", "packed", "headlight"]
+Format = Literal["npy", "csv", "packed", "headlight", "npz", "safetensors", "numpy", "torch", "ipynb"]
+
+OF_RUN: tuple[Format, ...] = ("headlight", "npz", "safetensors")
+"""Forms of all stages of a sequence, under the name ``run``."""
 StepsOrExact = Literal["exact", "16", "8"]
 
 _MOST_AXES = 5
@@ -76,13 +79,14 @@ class Address:
 def read_stage_address(file: str, query: Mapping[str, Sequence[str]]) -> Address:
     """The numbers of a stage, by the last part of the path, such as ``encoder.self_attention.weights.npy``.
 
-    All stages of a sequence are ``run.headlight``.
+    All stages of a sequence are ``run.npz``, ``run.safetensors`` or ``run.headlight``; the forms ``numpy``,
+    ``torch`` and ``ipynb`` are scripts that compute one again.
 
     Raises:
         ValueError: one sentence on what is wrong with it.
     """
     found = _NAME.fullmatch(file)
-    if found is None or (found[2] == "headlight" and found[1] != "run"):
+    if found is None or (found[2] in OF_RUN) != (found[1] == "run"):
         raise ValueError(say("stage", formats=", ".join(get_args(Format))))
     return _read(found[1], found[2], query)
 
@@ -117,9 +121,9 @@ def picture_address(
 
 
 @lru_cache(maxsize=256)
-def recording_address(settings: Settings, batch: int) -> str | None:
-    """The address of a sequence's stages as a recording, from the page's own; None where no link carries it."""
-    return _address("numbers/run.headlight", settings, Selection(batch=batch), {})
+def file_address(name: str, settings: Settings, batch: int) -> str | None:
+    """The address of a file of numbers, such as ``run.npz``, from the page's own; None where no link carries it."""
+    return _address(f"numbers/{name}", settings, Selection(batch=batch), {})
 
 
 def _address(path: str, settings: Settings, shown: Selection, part: Mapping[str, str]) -> str | None:

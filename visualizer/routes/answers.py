@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.torch import save
 from torch import Tensor
 
 from model import Trace
@@ -17,11 +21,13 @@ from visualizer.components.packing import in_precision, pack
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
 from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
-from visualizer.routes.address import Address
+from visualizer.routes.address import OF_RUN, Address, Format
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
+from visualizer.settings.link import write_query
 from visualizer.settings.settings import Selection, Settings
+from visualizer.stages.scripts import Library, as_notebook, numbers_of, script
 from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)
@@ -52,8 +58,8 @@ def answer_stage(address: Address) -> Answer:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
     run = _run_of(address.settings)
-    if address.format == "headlight":
-        return Answer(as_file(run if run.attentions else _seen(run, address.selection)).getvalue())
+    if address.format in OF_RUN or address.format in _SCRIPTS:
+        return Answer(_file(run, address))
     trace = run.trace
     values, dims, layers = _found(trace, address.name, address.part.layers)
     values, dims = _at(values, dims, address.part.places)
@@ -65,6 +71,33 @@ def answer_stage(address: Address) -> Answer:
     header = {"stage": address.name, "layers": list(layers), "dims": [list(axis) for axis in dims]}
     shares = values.astype(np.uint8) if values.dtype == np.bool_ else in_precision(values, address.part.precision)
     return Answer(pack(header, {"values": shares}), axes)
+
+
+def _file(run: Run, address: Address) -> bytes:
+    """All stages of a sequence as a file, or a script that computes one of them."""
+    if address.format == "headlight":
+        return as_file(run if run.attentions else _seen(run, address.selection)).getvalue()
+    if run.attentions:
+        raise ValueError(say("of_checkpoint"))
+    seen = _seen(run, address.selection)
+    if address.format in OF_RUN:
+        numbers = {name: value.contiguous() for name, value in numbers_of(seen).items()}
+        return _as_npz(numbers) if address.format == "npz" else save({k: v.clone() for k, v in numbers.items()})
+    if address.name not in seen.trace:
+        raise ValueError(say("script_of_one", name=address.name))
+    link = f"?{urlencode(write_query(address.settings, address.selection))}"
+    code = script(seen, address.name, _SCRIPTS[address.format], link)
+    return (json.dumps(as_notebook(code), indent=1) if address.format == "ipynb" else code).encode()
+
+
+_SCRIPTS: Mapping[Format, Library] = {"numpy": "numpy", "torch": "torch", "ipynb": "numpy"}
+
+
+def _as_npz(numbers: Mapping[str, Tensor]) -> bytes:
+    written = io.BytesIO()
+    arrays: dict[str, Any] = {name: value.numpy() for name, value in numbers.items()}
+    np.savez(written, allow_pickle=False, **arrays)
+    return written.getvalue()
 
 
 def answer_picture(address: Address) -> Answer:

@@ -1,7 +1,8 @@
 """The routes: numbers by their address, for the pictures of the page and for whoever asks.
 
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
-    /numbers/run.headlight                     all its stages, as a recording
+    /numbers/run.headlight, .npz, .safetensors  all its stages, as a recording or by name
+    /numbers/<stage>.numpy, .torch, .ipynb     a script that computes it again
     /pictures/heads, /pictures/compare         what the picture of a view draws
     /jobs/<name>                               what moves by itself, as far as it has come
     /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
@@ -27,7 +28,14 @@ from starlette.status import WS_1003_UNSUPPORTED_DATA, WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from model.texts import texts_of
-from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
+from visualizer.routes.address import (
+    OF_RUN,
+    Address,
+    Format,
+    read_picture_address,
+    read_stage_address,
+    version_here,
+)
 from visualizer.server.mount import script
 from visualizer.work import live
 
@@ -47,6 +55,11 @@ _TYPES: Mapping[Format, str] = {
     "csv": "text/csv; charset=utf-8",
     "packed": "application/octet-stream",
     "headlight": "application/octet-stream",
+    "npz": "application/octet-stream",
+    "safetensors": "application/octet-stream",
+    "numpy": "text/plain; charset=utf-8",
+    "torch": "text/plain; charset=utf-8",
+    "ipynb": "application/x-ipynb+json",
 }
 _FOREVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
@@ -173,9 +186,17 @@ async def _answered(request: Request, read: _Read, name: str, work: Callable[[Ad
     headers = _kept_for(address)
     if answer.axes:
         headers["Headlight-Axes"] = answer.axes
-    if address.format == "headlight":
-        headers["Content-Disposition"] = "attachment; filename=run.headlight"
+    if file := _file_name(address):
+        headers["Content-Disposition"] = f"attachment; filename={file}"
     return Response(answer.body, media_type=_TYPES[address.format], headers=headers)
+
+
+def _file_name(address: Address) -> str:
+    """The name under which an answer is saved; "" where the end of its address is one."""
+    if address.format in OF_RUN:
+        return f"{address.name}.{address.format}"
+    endings: Mapping[Format, str] = {"numpy": "_numpy.py", "torch": "_torch.py", "ipynb": ".ipynb"}
+    return f"{address.name}{endings[address.format]}" if address.format in endings else ""
 
 
 async def _body_of(text: str) -> bytes:

@@ -110,7 +110,7 @@ def render(run: Run, selection: Selection) -> None:
     charts(run, cell, offered, selection.chart)
     if selection.chart == "measures" and "measures" in offered:
         _measures(run, same)
-    save_run(run)
+    save_run(run, f"{same[layer]}.weights")
 
 
 def _predict(run: Run, kind: str, selection: Selection) -> None:

@@ -87,7 +87,7 @@ def render(run: Run, selection: Selection) -> None:
         _likely_tokens(run, cell)
     if not selection.hidden:
         _numbers(run, cell, selection)
-        save_run(run)
+        save_run(run, path)
 
 
 def go_to(path: str) -> None:

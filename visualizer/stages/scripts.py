@@ -1,0 +1,212 @@
+"""A run as plain code: a script that computes a stage again and compares it with the number that was saved.
+
+The numbers of the run lie beside it: parameters and stages by name. What a script cannot compute again, such as
+what dropout drew, it reads from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torch import Tensor
+
+from model.dataflow import Constant, StageInput, inputs_of, parameters_of
+from model.texts import texts_of
+from visualizer.runs.paths import layer_of
+from visualizer.runs.run import Run
+from visualizer.stages.numpy_lines import NumpyLine
+from visualizer.stages.registry import entry_of, numpy_line
+from visualizer.stages.torch_code import can_be_written, torch_code
+
+say = texts_of(__name__)
+
+Library = Literal["numpy", "torch"]
+
+
+def script(run: Run, path: str, library: Library, link: str) -> str:
+    """The script for a stage.
+
+    Args:
+        run: of one sequence.
+        path: the stage.
+        library: that it is written in.
+        link: leads to the run in the app.
+    """
+    writer = _WRITERS[library]
+    origin = _origin(run, path)
+    names = _named(_needed(run, origin, writer))
+    lines = [writer.line(run, each, names) for each in names]
+    title = f"{entry_of(run, path).title}, {path}"
+    math = ["import math", ""] if any("math." in line for line in lines) else []
+    return "\n".join(
+        [
+            f'"""{say("head", title=title, library=writer.title, file=writer.file, link=link)}"""',
+            *(*math, *writer.imports, "", *lines, ""),
+            f'expected = run["{path}"]',
+            writer.assertion.format(variable=names[origin]),
+            f'print("{path}", tuple({names[origin]}.shape), "is what was saved")',
+            "",
+        ]
+    )
+
+
+def as_notebook(code: str) -> dict[str, Any]:
+    """The same as a notebook (nbformat 4.5): what it says, and its code."""
+    head, _, rest = code.removeprefix('"""').partition('"""\n')
+    cells = [
+        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": head.strip()},
+        {"cell_type": "code", "id": "code", "metadata": {}, "source": rest, "outputs": [], "execution_count": None},
+    ]
+    return {"cells": cells, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def numbers_of(run: Run) -> dict[str, Tensor]:
+    """The parameters and the stages of a run, by name: what a script reads."""
+    parameters = {name: value.detach() for name, value in parameters_of(run.model).items()}
+    return {**parameters, **{path: stage.value.detach() for path, stage in run.trace.items()}}
+
+
+def _origin(run: Run, path: str) -> str:
+    """The stage that a stage is the very tensor of, or the stage itself."""
+    node = run.dataflow[path]
+    while isinstance(node, StageInput) and not run.trace[path].edited:
+        path, node = node.path, run.dataflow[node.path]
+    return path
+
+
+def _needed(run: Run, path: str, writer: _Writer) -> list[str]:
+    """The stages that a script computes or reads, in the order computed."""
+    found: set[str] = set()
+    waiting = [path]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += [_origin(run, source) for source in writer.reads(run, each)]
+    return [each for each in run.trace if each in found]
+
+
+def _named(paths: Sequence[str]) -> dict[str, str]:
+    """A variable for each stage, as short as tells it from the others: ``scores``, or ``scores_1`` of layer 1."""
+    names: dict[str, str] = {}
+    for name in (_short, _with_layer, _with_module, _whole):
+        candidates = {path: name(path) for path in paths if path not in names}
+        counts = Counter([*candidates.values(), *names.values()])
+        names |= {path: candidate for path, candidate in candidates.items() if counts[candidate] == 1}
+    return {path: names[path] for path in paths}
+
+
+def _short(path: str) -> str:
+    """``scores``; an output has its module's name too."""
+    owner, name = ["", *path.split(".")][-2:]
+    return f"{owner}_output" if name == "output" else name
+
+
+def _with_layer(path: str) -> str:
+    return f"{_short(path)}_{layer_of(path)}" if ".layers." in path else _short(path)
+
+
+def _with_module(path: str) -> str:
+    return "_".join([_short(path), *(part for part in path.split(".")[:-1] if part != "layers")])
+
+
+def _whole(path: str) -> str:
+    return path.replace(".", "_")
+
+
+def _is_given(run: Run, path: str) -> bool:
+    """True if a stage was not computed from those before it: an input, a mask, what an edit put there."""
+    return run.trace[path].edited or isinstance(run.dataflow[path], Constant) or path.endswith(".mask")
+
+
+def _source(run: Run, source: str, names: Mapping[str, str]) -> str:
+    """A stage or a parameter as it stands in a line."""
+    return names[_origin(run, source)] if source in run.trace else f'run["{source}"]'
+
+
+def _numpy(run: Run, path: str) -> NumpyLine | None:
+    """The line that computes a stage; None where it is read."""
+    line = None if _is_given(run, path) else numpy_line(run, path)
+    return line if line is not None and set(line.given) <= {"ids", "positions"} else None
+
+
+def _numpy_reads(run: Run, path: str) -> list[str]:
+    line = _numpy(run, path)
+    return [] if line is None else [source for source in line.reads.values() if source in run.trace]
+
+
+def _numpy_line(run: Run, path: str, names: Mapping[str, str]) -> str:
+    line = _numpy(run, path)
+    if line is None:
+        return f'{names[path]} = run["{path}"]'
+    sequence = run.axes(path)[0].sequence or "source"
+    found = {variable: _source(run, source, names) for variable, source in line.reads.items()}
+    for name in line.given:
+        given = [list(run.tokens[sequence].ids)] if name == "ids" else run.positions[sequence].tolist()
+        found[name] = f"np.array({given})"
+    found[run.trace[path].name] = names[path]
+    variables = "|".join(map(re.escape, found))
+    return re.sub(rf"(?<![\w.])({variables})(?![\w(]|=[^=])", lambda each: found[each[1]], line.code)
+
+
+def _is_read_in_torch(run: Run, path: str) -> bool:
+    return _is_given(run, path) or not can_be_written(run.dataflow[path])
+
+
+def _torch_reads(run: Run, path: str) -> list[str]:
+    nodes = () if _is_read_in_torch(run, path) else inputs_of(run.dataflow[path])
+    return [node.path for node in nodes if isinstance(node, StageInput)]
+
+
+def _torch_line(run: Run, path: str, names: Mapping[str, str]) -> str:
+    if _is_read_in_torch(run, path):
+        return f'{names[path]} = run["{path}"]'
+    return f"{names[path]} = {torch_code(run.dataflow[path], lambda source: _source(run, source, names))}"
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """A library that scripts are written in.
+
+    Attributes:
+        title: its name.
+        file: the numbers that a script reads.
+        imports: the lines before everything.
+        assertion: the line that compares a variable with the number expected.
+        reads: the stages that the line of a stage reads.
+        line: writes the line of a stage, with the variables of all.
+    """
+
+    title: str
+    file: str
+    imports: tuple[str, ...]
+    assertion: str
+    reads: Callable[[Run, str], list[str]]
+    line: Callable[[Run, str, Mapping[str, str]], str]
+
+
+_WRITERS: Mapping[Library, _Writer] = {
+    "numpy": _Writer(
+        "NumPy",
+        "run.npz",
+        ("import numpy as np", "", 'run = np.load("run.npz")'),
+        "np.testing.assert_allclose({variable}, expected, rtol=1e-3, atol=1e-4)",
+        _numpy_reads,
+        _numpy_line,
+    ),
+    "torch": _Writer(
+        "PyTorch",
+        "run.safetensors",
+        (
+            *("import torch", "import torch.nn.functional as F", "from safetensors.torch import load_file"),
+            *("", 'run = load_file("run.safetensors")'),
+        ),
+        "torch.testing.assert_close({variable}, expected, rtol=1e-3, atol=1e-4)",
+        _torch_reads,
+        _torch_line,
+    ),
+}
