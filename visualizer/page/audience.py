@@ -71,7 +71,7 @@ def keys(n_tokens: int) -> None:
 
     longest = {"": MAX_TEXT, **MAX_TYPED}
     picture = page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4), cookie=cookie())
-    mount(picture, width="content", act=act)
+    mount(picture, width="content", act=act, went=state.go_to)
 
 
 def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:

@@ -4,7 +4,8 @@ The only place that writes ``st.query_params``. The address bar, the widgets and
 change; the newest thing the person did wins:
 
 - a control or a component changed: that change is taken, and the address bar follows;
-- a person went Back or Forward: the address is read again.
+- a person went Back or Forward: the address is read again. Streamlit says so, but forgets it where a control speaks
+  at the same moment; therefore the page says it as well.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
+from urllib.parse import parse_qs
 
 import streamlit as st
 
@@ -139,6 +141,15 @@ def show_link() -> None:
     if link != address() or memory.get(_SENT, link) != link:
         st.query_params.from_dict(link)
         memory[_SENT] = link
+
+
+def go_to(event: object) -> None:
+    """Show what the address says, as a callback does: a person went Back or Forward to it."""
+    search = event.get("search") if isinstance(event, Mapping) else None
+    if isinstance(search, str):
+        found = _of(parse_qs(search.removeprefix("?"), keep_blank_values=True))
+        if found.link != chosen().link:
+            save(found)
 
 
 def chosen() -> Choices:
@@ -339,8 +350,12 @@ def _seq_key(key: str) -> str:
 
 
 def _from_address() -> Choices:
-    raw = {name: st.query_params.get_all(name) for name in st.query_params}
-    return _first() if _chooses_nothing(raw) else read(raw)
+    return _of({name: st.query_params.get_all(name) for name in st.query_params})
+
+
+def _of(link: Mapping[str, Sequence[str]]) -> Choices:
+    """The choices of a link, which may have no parameters."""
+    return _first() if _chooses_nothing(link) else read(link)
 
 
 def _first() -> Choices:

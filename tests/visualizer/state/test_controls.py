@@ -11,7 +11,8 @@ from streamlit.runtime.state.query_params_proxy import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
 from tests.controls import control_named
-from tests.test_app import in_link, open_app, open_case, open_examples
+from tests.test_app import assert_healthy, in_link, open_app, open_case, open_examples
+from tests.visualizer.told import tell
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.state import controls, state, widgets
@@ -137,6 +138,25 @@ def test_the_address_is_read_again_only_after_back(monkeypatch, is_back):
     app.run()
     assert app.slider(key="n_heads").value == (2 if is_back else 3)
     assert in_link(app, "n_heads") == ("2" if is_back else "3")
+
+
+def test_a_page_says_that_it_went_back_where_streamlit_forgets_it():
+    """A control that speaks at the same moment has Streamlit run the script as for an act of the control alone."""
+    app: AppTest = open_app(view="step", n_heads="2")
+    app.slider(key="n_heads").set_value(3).run()
+    app.query_params["n_heads"] = "2"
+    tell(app, "page_keys", "went", {"search": "?view=step&n_heads=2", "seq": 0})
+    assert app.slider(key="n_heads").value == 2
+    assert in_link(app, "n_heads") == "2"
+    app.slider(key="n_heads").set_value(5).run()
+    assert in_link(app, "n_heads") == "5"
+
+
+@pytest.mark.parametrize("search", [None, 7, "", "?", "?n_heads=x", "?&&&=", "?n_heads=2&n_heads=3", "\0"])
+def test_an_address_may_say_anything(search):
+    app = open_app(view="step", n_heads="2")
+    tell(app, "page_keys", "went", {"search": search, "seq": 0})
+    assert_healthy(app)
 
 
 def test_a_browser_that_went_back_is_told_its_address_again_which_may_have_crossed_with_another(monkeypatch):

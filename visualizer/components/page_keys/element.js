@@ -9,7 +9,7 @@ const PAUSE = 60; // milliseconds within which keys are told together
 
 /**
  * Parts of the whole page: an overview of its keys, full screen, what Python does for the other keys, how long a
- * text may be, and what the browser keeps.
+ * text may be, what the browser keeps, and that a person went Back or Forward.
  */
 class PageKeys extends Picture {
   constructor(root, host) {
@@ -20,10 +20,13 @@ class PageKeys extends Picture {
     this.build();
     const onKey = (event) => this.onKey(event);
     document.addEventListener("keydown", onKey);
+    const onHistory = () => this.host.send("went", { search: location.search, seq: this.seq });
+    window.addEventListener("popstate", onHistory, true);
     const onInput = (event) => refuseTooLong(event, this.data.longest);
     document.addEventListener("beforeinput", onInput, true);
     this.endings.push(
       () => document.removeEventListener("keydown", onKey),
+      () => window.removeEventListener("popstate", onHistory, true),
       () => document.removeEventListener("beforeinput", onInput, true),
       () => this.isUntold && this.tellNow(),
     );

@@ -70,12 +70,13 @@ def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "", 
     seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act
     that the browser does not know to be done.
     cookie: what the browser is to keep; "" for nothing.
+    ``went`` is {"search", "seq"}: the address's parameters after a person went Back or Forward.
     run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
     overview = [list(line) for line in OVERVIEW]
     counted = {"key": key, "seq": seq, "run": run, "cookie": cookie}
     header = {**counted, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
-    return Picture("page_keys/element.js", pack(header, {}), key, ("act",))
+    return Picture("page_keys/element.js", pack(header, {}), key, ("act", "went"))
 
 
 def acts_in(event: object, done: int) -> tuple[Act, ...]:

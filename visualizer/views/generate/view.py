@@ -67,7 +67,8 @@ def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -
         else:
             _predict(run, writer, how, shown.written, selection)
         return
-    st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
+    with st.container(key="how_it_was_written"):
+        st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
     if shown.written.difference is not None:
         st.markdown(check_line(cache_check(shown.written.difference)))
         if why := why_cache_differs(run.settings, shown.written.difference):
