@@ -7,7 +7,7 @@ from tests.reading import controls_in_sight
 from visualizer.settings.examples import OPENING
 from visualizer.settings.link import write_query
 
-MOST = {"opening": 25, "path": 15, "step": 35, "heads": 35, "compare": 28, "generate": 35, "lab": 40}
+MOST = {"opening": 25, "path": 15, "step": 36, "heads": 35, "compare": 28, "generate": 35, "lab": 40}
 
 
 def test_no_screen_asks_for_more_than_a_person_can_take_in(open_app):

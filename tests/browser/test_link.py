@@ -110,3 +110,28 @@ def test_back_undoes_the_last_choice_and_forward_does_it_again(open_app):
 def chip(page: Page, index: int) -> None:
     with rerun(page, "token_strip"):
         page.locator(".st-key-token_strip .chip").nth(index).click()
+
+
+def test_a_screen_that_no_link_carries_is_saved_and_opened_elsewhere(open_app, tmp_path):
+    text = "donaudampfschifffahrt " * 400
+    page = open_app(view="heads", text="a b")
+    with rerun(page):
+        type_text(page, text.strip())
+    expect(page.get_by_text("Copy link saves the screen as a file")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Copy link").click()
+    download.value.save_as(tmp_path / "screen.json")
+
+    page = open_app(view="step", text="a b")
+    for content, is_screen in (("{}", False), ((tmp_path / "screen.json").read_text(encoding="utf-8"), True)):
+        with rerun(page):
+            page.get_by_role("button", name="Examples").click()
+        with rerun(page):
+            file = {"name": "screen.json", "mimeType": "application/json", "buffer": content.encode()}
+            page.locator("[class*=st-key-screen_file] input[type=file]").set_input_files([file])
+        if not is_screen:
+            expect(page.get_by_text("A saved screen begins with")).to_be_visible()
+            assert tokens(page) == ["a", "b"]
+            page.keyboard.press("Escape")
+    expect(page.locator(".st-key-token_strip")).to_contain_text("400 tokens")
+    assert link_of(page)["view"] == "heads"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -60,3 +62,30 @@ def test_a_text_that_is_too_long_is_refused_in_one_sentence_and_takes_nothing_aw
     page.keyboard.insert_text(" on")
     assert field.input_value() == "cat sat on"
     assert field.evaluate("field => field.validationMessage") == ""
+
+
+def test_going_back_is_told(page):
+    page.evaluate("() => { history.pushState(null, '', '?a=1'); history.pushState(null, '', '?a=2'); }")
+    page.evaluate("() => history.back()")
+    page.wait_for_function("() => heard.length")
+    assert heard(page, KEYS) == [("went", {"search": "?a=1", "seq": 0})]
+
+
+def test_the_link_is_copied_by_a_button_and_a_key(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("status")).to_have_text("Link copied.")
+    assert page.evaluate("() => navigator.clipboard.readText()") == page.url
+    page.evaluate("() => navigator.clipboard.writeText('')")
+    page.get_by_role("button", name="Copy link").blur()
+    page.keyboard.press("c")
+    page.wait_for_function("async () => (await navigator.clipboard.readText()) === location.href")
+
+
+def test_a_screen_that_no_link_carries_becomes_a_file(show):
+    page = show([page_keys(longest={"": 10}, seq=0, key=KEYS, screen='{"headlight_screen": 1}')])
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Copy link").click()
+    assert download.value.suggested_filename == "screen.json"
+    assert Path(download.value.path()).read_text(encoding="utf-8") == '{"headlight_screen": 1}'
+    expect(page.get_by_role("status")).to_contain_text("saved as a file")

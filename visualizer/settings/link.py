@@ -140,9 +140,13 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
     What ``left_out_of_link`` names is not in it: its reader gets the default there.
     """
     left_out = left_out_of_link(settings)
+    return {name: text for name, text in write_whole(settings, selection).items() if name not in left_out}
+
+
+def write_whole(settings: Settings, selection: Selection) -> dict[str, str]:
+    """The same with what is too long for a link, as a file can hold it."""
     written = write_part(settings, _unsaid(settings))
-    written |= write_part(selection, Selection(stage=default_stage(settings.architecture)))
-    return {name: text for name, text in written.items() if name not in left_out}
+    return written | write_part(selection, Selection(stage=default_stage(settings.architecture)))
 
 
 def _unsaid(settings: Settings) -> Settings:

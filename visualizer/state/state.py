@@ -147,9 +147,13 @@ def go_to(event: object) -> None:
     """Show what the address says, as a callback does: a person went Back or Forward to it."""
     search = event.get("search") if isinstance(event, Mapping) else None
     if isinstance(search, str):
-        found = _of(parse_qs(search.removeprefix("?"), keep_blank_values=True))
-        if found.link != chosen().link:
-            save(found)
+        show(_of(parse_qs(search.removeprefix("?"), keep_blank_values=True)))
+
+
+def show(found: Choices) -> None:
+    """Show what a link or a file says, as a callback does."""
+    if any(getattr(found, part) != getattr(chosen(), part) for part in _PARTS):
+        save(found)
 
 
 def chosen() -> Choices:

@@ -1,10 +1,13 @@
-import { makeElement } from "../shared/dom.js";
+import { makeElement, makeSvgElement, setText } from "../shared/dom.js";
+import { saveFile } from "../shared/files.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { refuseTooLong } from "./longest.js";
 
 const say = textsOf("page_keys/element");
+const CHAIN = "M6.5 9.5l3-3M7 4.5l1.6-1.6a3 3 0 0 1 4.4 4.3L11.5 8.8M9 11.5l-1.6 1.6a3 3 0 0 1-4.4-4.3L4.5 7.2";
+const SAID = 4000; // milliseconds for which it is said that the link was copied
 const PAUSE = 60; // milliseconds within which keys are told together
 
 /**
@@ -38,7 +41,14 @@ class PageKeys extends Picture {
     const title = makeElement("h2", "page-keys-title", {}, [say("title")]);
     this.dialog = makeElement("dialog", "page-keys-overview", { "aria-label": say("title") }, [title, this.list, close]);
     close.addEventListener("click", () => this.dialog.close());
-    this.root.prepend(this.dialog);
+    const chain = makeSvgElement("svg", { viewBox: "0 0 16 16", width: 18, height: 18, "aria-hidden": "true" }, [
+      makeSvgElement("path", { d: CHAIN, fill: "none", stroke: "currentColor", "stroke-width": 1.4, "stroke-linecap": "round" }),
+    ]);
+    const named = { type: "button", title: say("copy"), "aria-label": say("link") };
+    this.link = makeElement("button", "page-keys-link", named, [chain]);
+    this.said = makeElement("span", "page-keys-said", { role: "status" });
+    this.link.addEventListener("click", () => this.copyLink());
+    this.root.prepend(this.link, this.said, this.dialog);
   }
 
   /** Python has done all acts up to this number. */
@@ -61,6 +71,7 @@ class PageKeys extends Picture {
     if (event.key === "?") this.toggleOverview();
     else if (this.dialog.open) return;
     else if (event.key === "f") toggleFullScreen();
+    else if (event.key === "c") this.copyLink();
     else if (act) this.tell(act);
     else return;
     event.preventDefault();
@@ -82,6 +93,16 @@ class PageKeys extends Picture {
     clearTimeout(this.timer);
     this.isUntold = false;
     this.host.send("act", { acts: this.waiting, seq: this.seq });
+  }
+
+  /** Copy the link of the screen; one that no link carries becomes a file. */
+  async copyLink() {
+    const { screen } = this.data;
+    if (screen) saveFile(new Blob([screen], { type: "application/json" }), "screen.json");
+    else await navigator.clipboard.writeText(location.href);
+    setText(this.said, screen ? say("saved") : say("copied"));
+    clearTimeout(this.saidUntil);
+    this.saidUntil = setTimeout(() => setText(this.said, ""), SAID);
   }
 
   toggleOverview() {

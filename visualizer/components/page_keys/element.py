@@ -38,7 +38,8 @@ KEYS: Mapping[str, Act] = {
     "x": "hide",
     "r": "reveal",
 }
-"""The act of each key; besides, ``?`` opens the overview and ``f`` fills the screen, both in the browser alone."""
+"""The act of each key; besides, in the browser alone, ``?`` opens the overview, ``f`` fills the screen and ``c``
+copies the link."""
 
 OVERVIEW: tuple[tuple[str, str], ...] = (
     ("?", say("overview")),
@@ -52,6 +53,7 @@ OVERVIEW: tuple[tuple[str, str], ...] = (
     ("X", say("hide")),
     ("R", say("reveal")),
     ("S", say("save")),
+    ("C", say("copy")),
     ("Ctrl Z", say("undo")),
     ("P", say("present")),
     ("F", say("full_screen")),
@@ -63,18 +65,21 @@ MOST_ACTS = 50
 """An event holds no more acts than this."""
 
 
-def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "", cookie: str = "") -> Picture:
+def page_keys(
+    *, longest: Mapping[str, int], seq: int, key: str, run: str = "", cookie: str = "", screen: str = ""
+) -> Picture:
     """The overview of the keys; keys pressed, and texts put in, anywhere on the page.
 
     longest: how many characters a field takes, by its key; those of all others under "".
     seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act
     that the browser does not know to be done.
     cookie: what the browser is to keep; "" for nothing.
+    screen: the text of a file, where the address does not carry the screen; "" where it does.
     ``went`` is {"search", "seq"}: the address's parameters after a person went Back or Forward.
     run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
     overview = [list(line) for line in OVERVIEW]
-    counted = {"key": key, "seq": seq, "run": run, "cookie": cookie}
+    counted = {"key": key, "seq": seq, "run": run, "cookie": cookie, "screen": screen}
     header = {**counted, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
     return Picture("page_keys/element.js", pack(header, {}), key, ("act", "went"))
 

@@ -1,6 +1,7 @@
 /** @import { Figure, Look, Saved } from "./figure.js" */
 
 import { makeElement, setText } from "../shared/dom.js";
+import { saveFile } from "../shared/files.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { textsOf } from "../shared/texts.js";
 import { figureOf, pngOf } from "./figure.js";
@@ -87,7 +88,7 @@ export class SaveMenu {
 
   ways() {
     const asFile = (kind, make) => () =>
-      this.do(async () => save(await make(await this.figure), `${this.saved.name}.${kind}`));
+      this.do(async () => saveFile(await make(await this.figure), `${this.saved.name}.${kind}`));
     const asPng = (scale) => asFile("png", (figure) => pngOf(figure, scale));
     const asPage = asFile("html", async () => new Blob([await this.saved.page?.(this.title.value) ?? ""], { type: "text/html" }));
     return makeElement("div", "saving-row", {}, [
@@ -151,11 +152,4 @@ function makeButton(text, act) {
   const button = makeElement("button", "saving-button", { type: "button" }, [text]);
   button.addEventListener("click", act);
   return button;
-}
-
-/** Hand a file to the browser. */
-function save(blob, name) {
-  const link = makeElement("a", "", { href: URL.createObjectURL(blob), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
