@@ -47,7 +47,6 @@ def examples_menu(*, offers_path: bool) -> None:
                 thumbnail(example.settings, example.selection),
                 partial(state.choose, example.settings, example.selection),
             )
-        _saved_screen()
         st.caption(say("published"))
         for published in PUBLISHED.values():
             opened = (Settings(weights=published.name), Selection())
@@ -58,6 +57,8 @@ def examples_menu(*, offers_path: bool) -> None:
                 thumbnail(*opened),
                 partial(state.choose, *opened),
             )
+    with menu:
+        _saved_screen()
 
 
 def _saved_screen() -> None:
