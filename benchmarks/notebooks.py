@@ -1,10 +1,10 @@
-"""Attention in JupyterLab: bytes of the output and time until painted, beside BertViz and Inspectus, with no network.
+"""Attention in JupyterLab: bytes of the output and time until painted, beside BertViz and Inspectus, offline.
 
     python -m venv /somewhere && /somewhere/bin/pip install jupyterlab bertviz inspectus safetensors
     .venv-test/bin/python -m benchmarks.notebooks /somewhere/bin [folder for pictures]
 
-Each draws the same weights, of 12 layers of 12 heads over 128 tokens. The time is that from opening the notebook until
-its output has a picture of some size; the browser reaches no host but JupyterLab's own. Median of three.
+Each draws the same weights, of 12 layers of 12 heads over 128 tokens. The time is that from opening the notebook
+until its output has a picture of some size; the browser reaches no host but JupyterLab's own. Median of three.
 """
 
 from __future__ import annotations

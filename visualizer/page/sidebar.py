@@ -249,7 +249,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
     if has_masks_in_picture(settings, selection):
         st.caption(say("masks_in_picture") if settings.weights == PRETRAINED else say("in_picture"))
         return
-    is_compared = selection.view == "compare"
+    is_compared = selection.view == "compare" and not selection.baseline
     if not is_compared:
         widgets.mask_pills("mask", help=masks_explained())
     elif selection.hidden:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import parse_qs
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +13,39 @@ from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
 from headlight.masks.intents import Intent
 from model.texts import texts_of
 from visualizer.components.attention_heads.element import payload
+from visualizer.components.axis import Axis
 from visualizer.components.packing import Precision
 from visualizer.pictures.heads import HeadsPicture, cell_of
 from visualizer.runs.intended import as_meant, chosen_intent
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.fitting import fitted
+from visualizer.settings.link import read_query
 from visualizer.settings.settings import Selection, Settings, mask_title
 
 say = texts_of(__name__)
 
 
 def compared_settings(settings: Settings, selection: Selection) -> tuple[Settings, Settings]:
-    """The settings of A, which is never edited, and of B: of a worked example without its mask and with it."""
+    """The settings of A and of B: what was kept and what is chosen, or the same under two masks.
+
+    Of two masks A is never edited; of a worked example A is without its mask and B with it.
+    """
+    if (kept := baseline_of(selection)) is not None:
+        return kept, settings
     if settings.weights in WORKED_EXAMPLES:
         return replace(settings, mask=()), replace(settings, mask=Settings().mask)
     intent = intent_of_b(settings, selection)
     attention = attention_named(selection.attention, settings.architecture)
     b = replace(settings, mask=selection.mask_b) if intent is None else as_meant(settings, intent, attention)
     return replace(settings, mask=selection.mask_a, edits=""), b
+
+
+def baseline_of(selection: Selection) -> Settings | None:
+    """The settings that were kept to be compared with; None where two masks are compared."""
+    if not selection.baseline:
+        return None
+    return fitted(read_query(parse_qs(selection.baseline, keep_blank_values=True))[0])
 
 
 def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
@@ -58,13 +74,22 @@ class ComparePicture:
     a: HeadsPicture
     b: HeadsPicture
 
+    @property
+    def axes(self) -> tuple[Axis, Axis]:
+        """The queries and the keys; where they are other tokens in B, those of both."""
+        rows, columns = (
+            replace(of_a, labels=tuple(map(_both, of_a.labels, of_b.labels)))
+            for of_a, of_b in zip(self.a.axes, self.b.axes, strict=True)
+        )
+        return rows, columns
+
     def exact_at(self, places: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """The weights of one cell in A and in B, as ``HeadsPicture.exact_at``."""
         return {"a": cell_of(self.a.weights, places), "b": cell_of(self.b.weights, places)}
 
     def packed(self, precision: Precision) -> bytes:
         """The bytes that the browser draws, with the numbers of the layers in the header."""
-        rows, columns = self.a.axes
+        rows, columns = self.axes
         sides = {"blocked_a": self.a, "blocked_b": self.b}
         return payload(
             {"a": self.a.weights, "b": self.b.weights},
@@ -84,3 +109,7 @@ class ComparePicture:
             },
             precision=precision,
         )
+
+
+def _both(of_a: str, of_b: str) -> str:
+    return of_a if of_a == of_b else f"{of_a} / {of_b}"

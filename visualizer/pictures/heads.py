@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,11 @@ class HeadsPicture:
         """(L, H, Tq, Tk)."""
         layers = [to_array(self.run.trace[f"{path}.weights"].value[self.batch]) for path in self.modules]
         return layers[0][None] if len(layers) == 1 else np.stack(layers)
+
+    @property
+    def n_weights(self) -> int:
+        """The count of the weights in all layers drawn."""
+        return len(self.modules) * prod(self.run.trace[f"{self.modules[0]}.weights"].value.shape[1:])
 
     @property
     def n_heads(self) -> int:

@@ -139,7 +139,7 @@ def _address(path: str, settings: Settings, shown: Selection, part: Mapping[str,
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "heads": ("stage", "batch"),
     "compare": (
-        *("stage", "batch", "mask_a", "mask_b", "against_intent"),
+        *("stage", "batch", "mask_a", "mask_b", "against_intent", "baseline"),
         *("attention", "intent", "intent_encoder", "intent_cross", "keys_before"),
     ),
     "step": ("stage", "layer", "head", "batch"),

@@ -242,6 +242,7 @@ class Selection:
     array_padding: str = setting("")
     passed_to: PassedTo = setting("ask")
     against_intent: bool = setting(False)
+    baseline: str = setting("")
     array_heads: int = setting(0, most=128)
     one_row: OneRow = setting("usual")
     keys_before: int = setting(-1, least=-1, most=2_048)

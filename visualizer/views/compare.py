@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -14,12 +15,19 @@ from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
 from headlight.masks.intents import Intent
 from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
+from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.dials import Dial, Pressed
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.pictures.compare import ComparePicture, compared_settings, intent_of_b, title_of_side
-from visualizer.pictures.heads import heads_picture
+from visualizer.pictures.compare import (
+    ComparePicture,
+    baseline_of,
+    compared_settings,
+    intent_of_b,
+    title_of_side,
+)
+from visualizer.pictures.heads import attention_of, heads_picture
 from visualizer.routes.address import picture_address
 from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
@@ -28,9 +36,10 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.dials import MASKS_OF_BOTH, before_turning, dials_of, pressed_masks, turned
+from visualizer.settings.link import write_query
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
-from visualizer.settings.settings import Selection, Settings, in_mask_order, mask_title
+from visualizer.settings.settings import Selection, Settings, default_stage, in_mask_order, mask_title
 from visualizer.stages.attention import agreement
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
@@ -40,8 +49,10 @@ from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
     Shift,
+    differences,
     downstream,
     has_same_mask,
+    has_same_shapes,
     most_freed,
     opened,
     predictions,
@@ -60,6 +71,9 @@ def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     if run.example is not None and run.example.mask is None:
         _nothing_to_compare(run.example)
+        return
+    if baseline_of(selection) is not None and not selection.hidden and run.repeat is None:
+        _with_baseline(run, selection)
         return
     _about_masks(run, selection)
     if run.repeat is not None:
@@ -83,7 +97,11 @@ def render(run: Run, selection: Selection) -> None:
         return
     if b.interventions:  # what comes of an edit says more than the weights of one attention
         outcome(a, b, batch, selection)
-    _grids(run, picture, selection)
+    titles = (
+        say("as_recorded") if run.repeat else title_of_side("a", picture.a.blocked_by),
+        _title_of_b(b, picture.b.blocked_by, intent_of_b(run.settings, selection)),
+    )
+    _grids(run, picture, selection, titles, dials_of_both(run, picture, selection))
     if not b.interventions:
         outcome(a, b, batch, selection)
     _what_changed(a, b, module, selection, batch)
@@ -91,9 +109,63 @@ def render(run: Run, selection: Selection) -> None:
         for name, compared in (("A", a), ("B", b)) if run.repeat is None else (("A", a),):
             line = check_line(agreement(compared, module))
             st.caption(say("agreement", name=name, layer=layer_of(module), check=line), width="content")
+    if run.repeat is None and run.example is None:
+        _keep(run)
     _downstream(a, b, kind, batch, selection)
     if "probabilities" in a.trace:
         _predictions(a, b, batch)
+
+
+def _with_baseline(b: Run, selection: Selection) -> None:
+    """Compare the run with the one that was kept, whatever differs between them."""
+    drop = state.callback(state.select, baseline="")
+    try:
+        a = cached_run(compared_settings(b.settings, selection)[0]).at(b.item).alone()
+    except ValueError as error:
+        st.error(markdown_safe(str(error)), icon=":material/error:")
+        st.button(say("drop"), key="drop_baseline", on_click=drop)
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="baseline"):
+        st.markdown(markdown_safe(differences(a.settings, b.settings)), width="content")
+        st.button(say("drop"), key="drop_baseline", on_click=drop, type="tertiary")
+    kind = attention_kind(attention_modules(b.trace), selection.stage)
+    titles = (say("kept"), say("chosen"))
+    if not has_same_shapes(a, b, kind):
+        _beside(((titles[0], a), (titles[1], b)), selection)
+        return
+    picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
+    batch = picture.a.batch
+    if a.vocabulary == b.vocabulary:
+        outcome(a, b, batch, selection)
+    _grids(b, picture, selection, titles)
+    _downstream(a, b, kind, batch, selection)
+    if "probabilities" in a.trace and "probabilities" in b.trace:
+        _predictions(a, b, batch)
+
+
+def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
+    """Draw the heads of runs that have other shapes, each as it is."""
+    for number, (title, run) in enumerate(runs):
+        st.markdown(f"##### {title}")
+        modules = attention_modules(run.trace)
+        picture = heads_picture(run, attention_of(modules, selection.stage), selection)
+        layer = min(selection.layer, len(picture.modules) - 1)
+        shown = replace(selection, stage=f"{picture.kind}.weights", layer=layer)
+        address = picture_address("heads", run.settings, shown, picture.n_weights)
+        mount(
+            attention_heads(
+                address or picture.weights,
+                blocked=None if address else picture.blocked,
+                blocked_by=picture.blocked_by,
+                rows=picture.rows,
+                columns=picture.columns,
+                head_names=picture.noted_names,
+                layer=layer,
+                head=min(selection.head, picture.n_heads - 1),
+                looks=looks_of(selection),
+                key=f"beside_{number}",
+            )
+        )
 
 
 def _nothing_to_compare(example: WorkedExample) -> None:
@@ -124,6 +196,13 @@ def _about_masks(run: Run, selection: Selection) -> None:
     st.caption(markdown_safe(meant.words), width="content")
 
 
+def _keep(run: Run) -> None:
+    """The way to compare with what is run now, whatever is changed next."""
+    link = urlencode(write_query(run.settings, Selection(stage=default_stage(run.settings.architecture))))
+    keep = state.callback(state.select, baseline=link)
+    st.button(say("keep"), key="keep_baseline", help=say("keep_help"), on_click=keep, type="tertiary")
+
+
 def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -> bool:
     """Ask for what is expected of B in one head, beside A; whether both are in sight."""
     asked = asked_of_layers(b, modules, selection, masks_first=True)
@@ -148,14 +227,19 @@ def _covered_a(*, same: bool) -> None:
     st.caption(say("covered_as_b") if same else say("covered_elsewhere"))
 
 
-def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
+def _grids(
+    run: Run,
+    picture: ComparePicture,
+    selection: Selection,
+    titles: tuple[str, str],
+    dials: Sequence[Dial | Pressed] = (),
+) -> None:
     a, b = picture.a, picture.b
-    rows, columns = a.axes
+    rows, columns = picture.axes
     layer = min(selection.layer, len(a.modules) - 1)
     shown = replace(selection, stage=f"{a.kind}.weights", layer=layer)
     numbers = 2 * len(a.modules) * a.n_heads * len(rows.labels) * len(columns.labels)
     address = picture_address("compare", run.settings, shown, numbers)
-    dials = dials_of_both(run, picture, selection)
     unturned = picture_address("compare", *before_turning(run.settings, shown, dials), numbers)
 
     def select(event: object) -> None:
@@ -181,8 +265,8 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             blocked_b=None if address else b.blocked,
             blocked_by_a=a.blocked_by,
             blocked_by_b=b.blocked_by,
-            title_a=say("as_recorded") if run.repeat else title_of_side("a", a.blocked_by),
-            title_b=_title_of_b(b.run, b.blocked_by, intent_of_b(run.settings, selection)),
+            title_a=titles[0],
+            title_b=titles[1],
             rows=rows,
             columns=columns,
             head_names=picture.b.edited_names,
@@ -395,12 +479,12 @@ def _predictions(a: Run, b: Run, batch: int) -> None:
     widgets.table(
         {
             say("token"): [f"{i} {label}" for i, label in enumerate(rows.labels)],
-            "A": [_listed(a, prediction.before) for prediction in found],
-            "B": [_listed(b, prediction.after) for prediction in found],
+            "A": [_listed(prediction.before) for prediction in found],
+            "B": [_listed(prediction.after) for prediction in found],
             say("is_changed"): [say("yes") if prediction.changed else "" for prediction in found],
         }
     )
 
 
-def _listed(run: Run, likely: tuple[tuple[int, float], ...]) -> str:
-    return ",  ".join(f"{run.vocabulary[token_id]} {share:.1%}" for token_id, share in likely)
+def _listed(likely: tuple[tuple[str, float], ...]) -> str:
+    return ",  ".join(f"{label} {share:.1%}" for label, share in likely)

@@ -13,6 +13,8 @@ from model import Trace
 from model.texts import texts_of
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
+from visualizer.settings.fields import Field, fields_of
+from visualizer.settings.settings import FIELDS, Settings
 from visualizer.stages.registry import entry_of
 
 say = texts_of(__name__)
@@ -58,10 +60,10 @@ class Downstream:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The most likely tokens of one position, as (token id, probability), most likely first, in each run."""
+    """The most likely tokens of one position, as (label, probability), most likely first, in each run."""
 
-    before: tuple[tuple[int, float], ...]
-    after: tuple[tuple[int, float], ...]
+    before: tuple[tuple[str, float], ...]
+    after: tuple[tuple[str, float], ...]
 
     @property
     def changed(self) -> bool:
@@ -91,6 +93,40 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
         other_losses=tuple(lost.tolist()),
         has_key=bool(allowed_by_b.any()),
     )
+
+
+def differences(a: Settings, b: Settings) -> str:
+    """Say in which settings two runs differ."""
+    names = [name for name in fields_of(Settings) if getattr(a, name) != getattr(b, name)]
+    found = [_changed(FIELDS[name], getattr(a, name), getattr(b, name)) for name in names]
+    return say("differ", names="; ".join(found)) if found else say("same")
+
+
+def _changed(field: Field, before: object, after: object) -> str:
+    if field.kind in ("text", "cells", "identifier"):
+        return field.label
+    return say("changed", label=field.label, before=_in_words(field, before), after=_in_words(field, after))
+
+
+def _in_words(field: Field, value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(_in_words(field, each) for each in value) or say("nothing")
+    if isinstance(value, bool):
+        return say("on") if value else say("off")
+    return str(field.choices.get(str(value), value)) if field.choices else str(value)
+
+
+def has_same_shapes(a: Run, b: Run, kind: str) -> bool:
+    """True if an attention has as many layers, heads, queries and keys in both runs."""
+    shapes = [
+        [
+            tuple(run.trace[f"{path}.weights"].value.shape)
+            for path in attention_modules(run.trace)
+            if without_layer(path) == kind
+        ]
+        for run in (a, b)
+    ]
+    return shapes[0] == shapes[1]
 
 
 def has_same_mask(a: Run, b: Run, module: str) -> bool:
@@ -142,7 +178,7 @@ def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
     It ends at the logits, except that of the encoder beside a decoder: their rows are other tokens there. None
     where there is no such stage, as in an attention by itself.
     """
-    paths = tuple(path for path in a.trace if path in b.trace and _is_on_the_way(a, path, prefix))
+    paths = tuple(path for path in a.trace if _is_in_both(a, b, path) and _is_on_the_way(a, path, prefix))
     if not paths:
         return None
     norms, relative = [], []
@@ -180,14 +216,18 @@ def _is_on_the_way(run: Run, path: str, prefix: str) -> bool:
     return leads_on and entry_of(run, path).on_the_stream
 
 
+def _is_in_both(a: Run, b: Run, path: str) -> bool:
+    return path in b.trace and a.trace[path].value.shape == b.trace[path].value.shape
+
+
 def _vectors(trace: Trace, path: str, batch: int) -> Tensor:
     return trace[path].value[batch].float()
 
 
-def _most_likely(run: Run, batch: int, top: int) -> list[tuple[tuple[int, float], ...]]:
+def _most_likely(run: Run, batch: int, top: int) -> list[tuple[tuple[str, float], ...]]:
     probabilities = run.trace["probabilities"].value[batch]
     best = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)
     return [
-        tuple(zip(ids, shares, strict=True))
+        tuple((run.vocabulary[token_id], share) for token_id, share in zip(ids, shares, strict=True))
         for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)
     ]

@@ -1,0 +1,119 @@
+"""Compare with what was kept: any two runs, side by side or in the same grids."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlencode
+
+import numpy as np
+import pytest
+
+from tests.test_app import assert_healthy, in_link, open_app
+from tests.visualizer.unpacking import unpacked
+from visualizer.components.packing import header_of
+from visualizer.pictures.compare import baseline_of, compared_settings
+from visualizer.routes.address import read_picture_address
+from visualizer.routes.answers import answer_picture
+from visualizer.runs.compute import compute_run
+from visualizer.settings.link import read_query
+from visualizer.settings.settings import Selection, Settings
+
+A = {"text": "a b c", "weights": "random", "seed": "3"}
+
+
+def compare(baseline, **now):
+    return open_app(view="compare", baseline=urlencode(baseline), **{**A, **now})
+
+
+def pictures_named(app, name):
+    """The headers of the pictures of a component."""
+    drawn = (element.proto for element in app.get("bidi_component"))
+    return [header_of(proto.bytes) for proto in drawn if proto.component_name == name]
+
+
+def said(app):
+    """All text of a page, as a person reads it."""
+    return re.sub(r"\\|\u2060", "", " ".join(each.value for each in app.markdown))
+
+
+@pytest.mark.parametrize(
+    ("now", "difference"),
+    [
+        ({"positions": "none"}, "Positions (Sinusoidal → None)"),
+        ({"scale_scores": "off"}, "Scale scores (on → off)"),
+        ({"text": "a b d"}, "Text"),
+        ({"seed": "4"}, "Seed (3 → 4)"),
+        ({"norm": "pre"}, "Norm"),
+        ({"mask": "causal,padding"}, "Masks (Causal → Causal, Padding)"),
+        ({"edits": "encoder.layers.0.self_attention.context-h0-zero"}, "edit"),
+    ],
+)
+def test_two_runs_of_one_shape_stand_in_the_same_grids(now, difference):
+    app = compare(A, **now)
+    assert_healthy(app)
+    assert difference.lower() in said(app).lower()
+    (header,) = pictures_named(app, "headlight_compare_grids")
+    assert (header["sides"]["a"]["title"], header["sides"]["b"]["title"]) == ("A · kept", "B · now")
+    view, _, query = header["address"].partition("?")
+    address = read_picture_address(view.rpartition("/")[2], parse_qs(query, keep_blank_values=True))
+    _, arrays = unpacked(answer_picture(address).body)
+    for name, link in (("a", A), ("b", {**A, **now})):
+        run = compute_run(read_query({key: [value] for key, value in link.items()})[0])
+        for layer, weights in enumerate(arrays[name]):
+            expected = run.trace[f"encoder.layers.{layer}.self_attention.weights"].value[0]
+            np.testing.assert_array_equal(weights, expected.numpy())
+
+
+@pytest.mark.parametrize(
+    "now", [{"n_heads": "2"}, {"text": "a b c d"}, {"n_layers": "1"}, {"architecture": "decoder"}]
+)
+def test_runs_of_other_shapes_stand_below_each_other(now):
+    app = compare(A, **now)
+    assert_healthy(app)
+    assert not pictures_named(app, "headlight_compare_grids")
+    first, second = pictures_named(app, "headlight_attention_heads")
+    for header, link in ((first, A), (second, {**A, **now})):
+        assert f"seed={link['seed']}" in header["address"]
+    assert len(second["head_names"][0]) == int(now.get("n_heads", 4))
+
+
+def test_other_tokens_are_named_in_both_runs():
+    (header,) = pictures_named(compare(A, text="a b d"), "headlight_compare_grids")
+    assert header["rows"]["labels"] == ["a", "b", "c / d"]
+
+
+def test_what_is_run_is_kept_and_let_go_again():
+    app = open_app(view="compare", **A)
+    app.button(key="keep_baseline").click().run()
+    assert_healthy(app)
+    assert "B is as A still" in said(app)
+    app.slider(key="n_heads").set_value(2).run()
+    assert "Heads (4 → 2)" in said(app)
+    kept = baseline_of(Selection(baseline=in_link(app, "baseline")))
+    assert kept == read_query({name: [value] for name, value in A.items()})[0]
+    app.button(key="drop_baseline").click().run()
+    assert_healthy(app)
+    assert "baseline" not in app.query_params
+    assert app.slider(key="n_heads").value == 2
+
+
+def test_a_run_that_cannot_be_had_says_why_and_is_let_go():
+    app = compare({"weights": "trained", "checkpoint": "gone"})
+    assert not app.exception
+    assert "no longer kept" in app.error[0].value
+    app.button(key="drop_baseline").click().run()
+    assert_healthy(app)
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    "baseline", ["&&&", "n_heads=x", "text=%ff", "baseline=baseline%3D1", "view=heads", "\u0000"]
+)
+def test_a_baseline_may_say_anything(baseline):
+    app = open_app(view="compare", baseline=baseline, **A)
+    assert_healthy(app)
+
+
+def test_without_one_two_masks_are_compared():
+    a, b = compared_settings(Settings(text="a"), Selection(mask_a=(), mask_b=("causal",)))
+    assert (a.mask, b.mask) == ((), ("causal",))
