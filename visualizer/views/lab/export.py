@@ -19,9 +19,12 @@ CONVENTION = "True = may attend"
 
 
 def render(given: MaskToTranslate, layer: int) -> None:
-    """Draw the buttons that save the mask of a layer."""
+    """Draw the menu that saves the mask of a layer; the files are made while it is open."""
     shape = "(H, Tq, Tk)" if given.is_per_head else "(Tq, Tk)"
-    with st.popover(say("save"), key="export"):
+    menu = st.popover(say("save"), key="export", on_change="rerun")
+    if not menu.open:
+        return
+    with menu:
         st.caption(say("booleans", shape=shape, convention=CONVENTION))
         _button(".npy", as_npy(given), f"mask_of_layer_{layer}.npy")
         _button(".safetensors", as_safetensors(given), f"mask_of_layer_{layer}.safetensors")

@@ -63,3 +63,12 @@ def test_a_door_opens_its_own_tools_and_leads_back():
     app.button(key="door_say").click().run()
     assert (chosen(app, "panel"), chosen(app, "mask")) == ("translate", ("causal",))
     assert not [one for one in app.button if one.key == "door_say"], "it is open"
+
+
+def test_the_files_are_made_while_their_menu_is_open():
+    app = open_app(view="lab", text="a b c", mask="causal", panel="translate")
+    assert not app.get("download_button")
+    app.session_state["export"] = True
+    app.run()
+    assert not app.exception
+    assert len(app.get("download_button")) == 3
