@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headlight.watching import memory, watch
 
     attention: Callable[..., Any]
+    paint: Callable[..., Any]
     show: Callable[..., Any]
 
 __all__ = [
@@ -40,12 +41,13 @@ __all__ = [
     "check",
     "load",
     "memory",
+    "paint",
     "show",
     "watch",
 ]
 
-_PICTURES = f"{_model.removesuffix('model')}visualizer.notebook.show"
-"""The module that draws, by its name: the pictures know of this package, not it of them."""
+_NOTEBOOK = f"{_model.removesuffix('model')}visualizer.notebook"
+"""The package that draws, by its name: the pictures know of this package, not it of them."""
 
 _MODULES = {
     "Attention": "headlight.attentions",
@@ -55,11 +57,12 @@ _MODULES = {
     "assert_causal": "headlight.proving",
     "assert_padding_ignored": "headlight.proving",
     "assert_sequences_do_not_mix": "headlight.proving",
-    "attention": _PICTURES,
+    "attention": f"{_NOTEBOOK}.show",
     "check": "headlight.checking",
     "load": "headlight.trace",
     "memory": "headlight.watching",
-    "show": _PICTURES,
+    "paint": f"{_NOTEBOOK}.paint",
+    "show": f"{_NOTEBOOK}.show",
     "watch": "headlight.watching",
 }
 

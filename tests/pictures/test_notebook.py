@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Browser, Page, expect
 
 import headlight
 from tests.pages import fresh_context, watched
+from tests.pictures.static_page import ADDRESS
 from tests.reading import close_to, point_at, tooltip_numbers
 
 TOKENS = ("the", "<b>cat", "sat")
@@ -81,3 +84,39 @@ def test_a_saved_output_is_a_page(browser: Browser, tmp_path: Path):
         expect(page.locator("h1")).to_have_text("Heads")
         point_at(page.locator(".matrix:visible").first, 2, 1, (3, 3))
         assert len(tooltip_numbers(page)) == 1
+
+
+WIDGET = """<!doctype html><body style="background: {ground}"><div id=cell></div><script type=module>
+const widget = (await import("./widget.js")).default;
+const bytes = Uint8Array.from(atob("{data}"), (letter) => letter.charCodeAt(0));
+const kept = {{ data: new DataView(bytes.buffer) }};
+window.saved = [];
+const model = {{
+  get: (name) => kept[name],
+  set: (name, value) => (kept[name] = value),
+  save_changes: () => saved.push(kept.event),
+  on: () => {{}},
+  off: () => {{}},
+}};
+widget.render({{ model, el: document.querySelector("#cell") }});
+</script></body>"""
+
+
+@pytest.mark.parametrize(("ground", "theme"), [("white", "light"), ("#111", "dark")])
+def test_a_mask_is_painted_in_a_cell_and_read_as_an_array(browser: Browser, ground: str, theme: str):
+    widget = headlight.paint(TOKENS)
+    text = WIDGET.format(ground=ground, data=base64.b64encode(widget.data).decode())
+    with fresh_context(browser) as opened, watched(page := opened.new_page(), ADDRESS):
+        page.route(ADDRESS, lambda route: route.fulfill(body=text, content_type="text/html"))
+        page.route(
+            f"{ADDRESS}widget.js", lambda route: route.fulfill(body=widget._esm, content_type="text/javascript")
+        )
+        page.goto(ADDRESS)
+        expect(page.locator(".headlight")).to_have_attribute("data-theme", theme)
+        page.get_by_role("application").first.focus()
+        page.keyboard.press("Space")
+        page.wait_for_function("() => saved.length")
+        widget.event = page.evaluate("() => saved.at(-1)")
+        expected = np.ones((3, 3), dtype=bool)
+        expected[0, 0] = False
+        np.testing.assert_array_equal(widget.mask, expected)

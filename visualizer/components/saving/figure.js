@@ -3,15 +3,10 @@
 import { makeElement } from "../shared/dom.js";
 import { drawAll } from "../shared/near.js";
 import { textsOf } from "../shared/texts.js";
+import { wearGround } from "./grounds.js";
 import { CONTROLS, svgOf } from "./svg.js";
 
 const say = textsOf("saving/figure");
-
-/** The page around a figure, in either theme. */
-const GROUNDS = {
-  light: { background: "#ffffff", "secondary-background": "#f4f3f8", text: "#15131d", primary: "#6d3fc0", link: "#5b32a8" },
-  dark: { background: "#0e1117", "secondary-background": "#1a1e28", text: "#e9e8f0", primary: "#a98bf0", link: "#b9a2f5" },
-};
 
 /**
  * A picture on the page, as who saves it sees it.
@@ -52,10 +47,9 @@ export async function figureOf(saved, look) {
   title.hidden = !look.title;
   caption.hidden = !look.caption;
   const whole = makeElement("div", "", {}, [title, root, caption]);
-  const ground = GROUNDS[look.theme];
+  const ground = wearGround(root, look.theme);
   const { fontFamily } = getComputedStyle(shown);
   Object.assign(whole.style, { color: ground.text, fontFamily, fontSize: "14px", lineHeight: "1.5" });
-  for (const [name, color] of Object.entries(ground)) root.style.setProperty(`--hl-${name}`, color);
   root.style.setProperty("--hl-font", fontFamily);
   const place = makeElement("div", "", { "aria-hidden": "true", inert: "" });
   const away = { position: "fixed", top: "0", left: "-30000px", width: `${look.width}px` };

@@ -1,6 +1,6 @@
 /** A page in a frame of another one, as the output of a notebook. */
 
-import { parseColor } from "../shared/theme.js";
+import { themeOn } from "../shared/theme.js";
 
 /**
  * Take on the ground of the page around, have the frame as high as the content, and put the image away that stands there
@@ -11,9 +11,8 @@ export function settleInFrame() {
   if (!frame) return false;
   const root = document.documentElement;
   const ground = groundBehind(frame);
-  const [red, green, blue] = parseColor(ground);
   root.dataset.framed = "";
-  root.dataset.theme = 0.299 * red + 0.587 * green + 0.114 * blue < 128 ? "dark" : "light";
+  root.dataset.theme = themeOn(ground);
   root.style.setProperty("--hl-background", ground);
   const image = frame.nextElementSibling;
   if (image?.className === "headlight-image") image.hidden = true;
@@ -31,7 +30,7 @@ function frameAround() {
 }
 
 /** The colour that is seen behind an element. */
-function groundBehind(element) {
+export function groundBehind(element) {
   for (let outer = element; outer; outer = outer.parentElement) {
     const { backgroundColor } = element.ownerDocument.defaultView.getComputedStyle(outer);
     if (!/^(transparent|rgba\(.*, 0\))$/.test(backgroundColor)) return backgroundColor;

@@ -21,6 +21,16 @@ export function parseColor(text) {
 }
 
 /**
+ * The theme that is read best on a colour.
+ * @param {string} color
+ * @returns {Theme["name"]}
+ */
+export function themeOn(color) {
+  const [red, green, blue] = parseColor(color);
+  return 0.299 * red + 0.587 * green + 0.114 * blue < 128 ? "dark" : "light";
+}
+
+/**
  * Give a picture its colours, for style sheets as `--hl-*` variables (roles, heads, masks, hatch, warning).
  * Returns what a canvas needs of them: `name` is "light" or "dark", `roles` the colour grammar's text colours. The
  * host has said by `--hl-background`, `--hl-text` and `--hl-font` what is around the picture.
@@ -32,9 +42,7 @@ export function applyTheme(root, { colors }) {
   const style = getComputedStyle(root);
   const variable = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
   const background = variable("--hl-background", "#ffffff");
-  const [red, green, blue] = parseColor(background);
-  /** @type {Theme["name"]} */
-  const name = 0.299 * red + 0.587 * green + 0.114 * blue < 128 ? "dark" : "light";
+  const name = themeOn(background);
   const theme = {
     name,
     background,

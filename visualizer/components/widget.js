@@ -1,0 +1,34 @@
+/** A picture as a widget of a notebook (anywidget): its bytes come from Python, what a person does goes there. */
+
+import { groundBehind } from "./saving/frame.js";
+import { wearGround } from "./saving/grounds.js";
+import { themeOn } from "./shared/theme.js";
+
+/** Draw a picture in an element of a notebook, and return what ends it. */
+export function renderWidget({ render, style }, colors, { model, el }) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  const shadow = el.attachShadow({ mode: "open" });
+  shadow.adoptedStyleSheets = [sheet];
+  const root = document.createElement("div");
+  root.className = "headlight";
+  shadow.append(root);
+  const background = groundBehind(el);
+  const { text } = wearGround(root, themeOn(background), { background });
+  root.style.color = text;
+  const tell = (name, value) => {
+    model.set("event", { name, value });
+    model.save_changes();
+  };
+  const bytes = () => {
+    const { buffer, byteOffset, byteLength } = model.get("data");
+    return new Uint8Array(buffer, byteOffset, byteLength);
+  };
+  const picture = render(root, bytes(), { colors, send: tell, keep: tell });
+  const update = () => picture.update(bytes());
+  model.on("change:data", update);
+  return () => {
+    model.off("change:data", update);
+    picture.destroy();
+  };
+}
