@@ -121,6 +121,20 @@ def test_pixels_are_as_many_as_is_chosen(show_link: ShowLink):
         assert struct.unpack(">II", data[16:24]) == (width * scale, height * scale)
 
 
+def test_a_figure_shows_the_layer_and_the_heads_that_are_looked_at(show_link: ShowLink):
+    page = show_link(**HEADS)
+    key = key_of_heads(page)
+    expect(open_dialog(page, key).get_by_label("Title")).to_have_value("Layer 0")
+    page.keyboard.press("Escape")
+    page.get_by_role("slider", name="layer", exact=True).press("End")
+    picture(page, key).locator(".chip").nth(1).click()
+    on_screen = picture(page, key).evaluate(PIXELS_ON_SCREEN)
+    dialog = open_dialog(page, key)
+    expect(dialog.get_by_label("Title")).to_have_value("Layer 1")
+    assert cells_in(figure(page, dialog)) == on_screen
+    assert 0 < len(on_screen) < 4
+
+
 LINKS = {
     "heads": HEADS,
     "lines": HEADS | {"drawn": "lines"},

@@ -3,6 +3,7 @@
 import { settleInFrame } from "./saving/frame.js";
 import { SaveMenu } from "./saving/menu.js";
 import { must } from "./shared/must.js";
+import { withHeader } from "./shared/payload.js";
 
 /**
  * Draw every picture of the page, and return them by their keys.
@@ -44,7 +45,7 @@ function draw(section, { render, style }, sheet, colors) {
   shadow.append(root);
   const { key } = section.dataset;
   const picture = render(root, bytes, hostOf(section, colors));
-  const saved = { render, style, colors, root, name: key, title: () => picture.figureTitle, bytes: () => bytes, page: null };
+  const saved = { render, style, colors, root, name: key, title: () => picture.figureTitle, bytes: () => withHeader(bytes, picture.seen), page: null };
   if (picture.isSaved) section.append(new SaveMenu(saved).element);
   return { key, bytes, picture };
 }

@@ -17,6 +17,7 @@ export interface Host {
 export interface Drawn {
   isSaved: boolean;
   figureTitle: string;
+  seen: object;
   update(bytes: Uint8Array): void;
   destroy(): void;
 }

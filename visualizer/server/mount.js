@@ -2,6 +2,7 @@
 
 import { SaveMenu } from "../components/saving/menu.js";
 import { pageFile } from "../components/saving/page_file.js";
+import { withHeader } from "../components/shared/payload.js";
 
 const mounted = new WeakMap();
 
@@ -53,12 +54,13 @@ export function mounting(module, { render, style }, host) {
 /** What is saved of a picture. */
 function savedOf(module, { render, style, root, entry }, { colors, page }) {
   const name = module.split("/")[0];
+  const bytes = () => withHeader(entry.bytes, entry.picture.seen);
   const pageUnder = async (title) => {
     const script = await (await fetch(page.script)).text();
-    return pageFile({ ...page, script }, { module, key: name, bytes: entry.bytes, title });
+    return pageFile({ ...page, script }, { module, key: name, bytes: bytes(), title });
   };
   const title = () => entry.picture.figureTitle;
-  return { render, style, colors, root, name, title, bytes: () => entry.bytes, page: pageUnder };
+  return { render, style, colors, root, name, title, bytes, page: pageUnder };
 }
 
 function makeSheet(style) {

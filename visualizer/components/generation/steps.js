@@ -27,6 +27,11 @@ const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are pal
 
 class GenerationSteps extends Picture {
   isSaved = true;
+
+  get seen() {
+    return { step: this.index };
+  }
+
   constructor(root, host) {
     super(root, host, "generation_steps");
     this.bars = makeBars();

@@ -48,6 +48,8 @@ export class SaveMenu {
   open() {
     this.dialog ??= this.build();
     this.element.append(this.dialog);
+    if (this.title.value === this.suggested) this.title.value = this.saved.title();
+    this.suggested = this.saved.title();
     this.dialog.showModal();
     this.draw();
   }
@@ -61,7 +63,8 @@ export class SaveMenu {
     });
     this.width.value = "screen";
     this.theme = makeSelect("theme", { light: say("light"), dark: say("dark") });
-    this.title = makeElement("input", "", { type: "text", maxlength: 200, value: this.saved.title() });
+    this.suggested = this.saved.title();
+    this.title = makeElement("input", "", { type: "text", maxlength: 200, value: this.suggested });
     this.caption = makeElement("input", "", { type: "text", maxlength: 600 });
     this.legend = makeElement("input", "", { type: "checkbox", checked: "" });
     this.preview = makeElement("img", "saving-preview", { alt: say("preview") });

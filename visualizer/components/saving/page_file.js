@@ -1,5 +1,6 @@
 /** A picture as an HTML file that holds all it needs: what draws it, its numbers, and the link that made it. */
 
+import { packedAgain, takenApart } from "../shared/payload.js";
 import { textsOf } from "../shared/texts.js";
 
 const say = textsOf("saving/page_file");
@@ -26,12 +27,12 @@ export async function pageFile({ template, style, script }, { module, key, bytes
 
 /** The bytes of a picture with the numbers that it would ask for, and without what asks for others. */
 async function withNumbers(bytes) {
-  const { header, arrays } = apart(bytes);
+  const { header, arrays } = takenApart(bytes);
   const { address, ...others } = header;
   const alone = { ...others, dials: [], dial_address: "" };
-  if (!address) return joined({ ...header, dials: [], dial_address: "" }, arrays);
-  const answer = apart(await numbersAt(address));
-  return joined({ ...alone, ...answer.header }, answer.arrays);
+  if (!address) return packedAgain({ ...header, dials: [], dial_address: "" }, arrays);
+  const answer = takenApart(await numbersAt(address));
+  return packedAgain({ ...alone, ...answer.header }, answer.arrays);
 }
 
 async function numbersAt(address) {
@@ -46,22 +47,6 @@ async function bytesAt(url) {
   const response = await fetch(url);
   if (!response.ok) throw new Error(await response.text());
   return new Uint8Array(await response.arrayBuffer());
-}
-
-/** What `packing.py` wrote, as its header and the bytes of its arrays. */
-function apart(bytes) {
-  const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
-  return { header: JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))), arrays: bytes.subarray(4 + length) };
-}
-
-function joined(header, arrays) {
-  const text = new TextEncoder().encode(JSON.stringify(header));
-  const length = Math.ceil((4 + text.length) / 8) * 8;
-  const bytes = new Uint8Array(length + arrays.length).fill(32, 0, length);
-  new DataView(bytes.buffer).setUint32(0, length - 4, true);
-  bytes.set(text, 4);
-  bytes.set(arrays, length);
-  return bytes;
 }
 
 function base64(bytes) {

@@ -103,6 +103,11 @@ export class LayeredPicture extends FetchedPicture {
     this.endings.push(() => this.dials.destroy(), () => this.exact.forget());
   }
 
+  get seen() {
+    const { layer, head, looks } = this.controls;
+    return { layer, head, looks };
+  }
+
   get figureTitle() {
     const name = this.controls.layerName();
     return name.charAt(0).toUpperCase() + name.slice(1);

@@ -23,6 +23,29 @@ export function unpack(bytes) {
   return header;
 }
 
+/** What packing.py wrote, as its header and the bytes of its arrays. */
+export function takenApart(bytes) {
+  const end = 4 + new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
+  return { header: JSON.parse(new TextDecoder().decode(bytes.subarray(4, end))), arrays: bytes.subarray(end) };
+}
+
+/** The same put together again: arrays begin on a multiple of 8. */
+export function packedAgain(header, arrays) {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const length = Math.ceil((4 + text.length) / 8) * 8;
+  const bytes = new Uint8Array(length + arrays.length).fill(32, 0, length);
+  new DataView(bytes.buffer).setUint32(0, length - 4, true);
+  bytes.set(text, 4);
+  bytes.set(arrays, length);
+  return bytes;
+}
+
+/** The same bytes with some entries of the header changed. */
+export function withHeader(bytes, changes) {
+  const { header, arrays } = takenApart(bytes);
+  return packedAgain({ ...header, ...changes }, arrays);
+}
+
 /** @type {Float32Array | undefined} */
 let halfTable;
 

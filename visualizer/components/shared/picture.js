@@ -74,6 +74,11 @@ export class Picture {
     return "";
   }
 
+  /** The entries of its header that a person has changed here, as they are now. */
+  get seen() {
+    return {};
+  }
+
   receive() {}
 
   draw() {}

@@ -31,6 +31,11 @@ const BELOW = 64; // pixels below the picture for the line that checks it
 
 class TokenWay extends Picture {
   isSaved = true;
+
+  get seen() {
+    return { selected: this.token };
+  }
+
   /** @type {{ stops: any[], parts: any[], end: any, layout: ReturnType<typeof layoutWay>, theme: Theme, numbers: ReturnType<TokenWay["numbers"]> }} */
   shown;
 
