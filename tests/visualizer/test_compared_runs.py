@@ -117,3 +117,11 @@ def test_a_baseline_may_say_anything(baseline):
 def test_without_one_two_masks_are_compared():
     a, b = compared_settings(Settings(text="a"), Selection(mask_a=(), mask_b=("causal",)))
     assert (a.mask, b.mask) == ((), ("causal",))
+
+
+def test_what_no_link_carries_is_not_kept():
+    app = open_app(view="compare", text="a b")
+    assert app.button(key="keep_baseline")
+    app.text_area(key="text").set_value("donaudampfschifffahrt " * 400).run()
+    assert_healthy(app)
+    assert not [button for button in app.button if button.key == "keep_baseline"]

@@ -36,7 +36,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.dials import MASKS_OF_BOTH, before_turning, dials_of, pressed_masks, turned
-from visualizer.settings.link import write_query
+from visualizer.settings.link import MAX_URL_TEXT, left_out_of_link, write_query
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings, default_stage, in_mask_order, mask_title
@@ -197,8 +197,10 @@ def _about_masks(run: Run, selection: Selection) -> None:
 
 
 def _keep(run: Run) -> None:
-    """The way to compare with what is run now, whatever is changed next."""
+    """The way to compare with what is run now, whatever is changed next; none where no link can carry it."""
     link = urlencode(write_query(run.settings, Selection(stage=default_stage(run.settings.architecture))))
+    if left_out_of_link(run.settings) or len(link) > MAX_URL_TEXT:
+        return
     keep = state.callback(state.select, baseline=link)
     st.button(say("keep"), key="keep_baseline", help=say("keep_help"), on_click=keep, type="tertiary")
 
