@@ -82,6 +82,12 @@ def test_the_link_is_copied_by_a_button_and_a_key(page):
     page.wait_for_function("async () => (await navigator.clipboard.readText()) === location.href")
 
 
+def test_a_browser_that_does_not_let_the_page_copy_is_said(page):
+    page.evaluate("() => (navigator.clipboard.writeText = () => Promise.reject(new Error('no')))")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("status")).to_contain_text("the link is in the address bar")
+
+
 def test_a_screen_that_no_link_carries_becomes_a_file(show):
     page = show([page_keys(longest={"": 10}, seq=0, key=KEYS, screen='{"headlight_screen": 1}')])
     with page.expect_download() as download:

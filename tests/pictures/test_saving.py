@@ -135,6 +135,19 @@ def test_a_figure_shows_the_layer_and_the_heads_that_are_looked_at(show_link: Sh
     assert 0 < len(on_screen) < 4
 
 
+def test_a_figure_is_copied_as_an_image_where_the_browser_lets_it(show_link: ShowLink):
+    page = show_link(**HEADS)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dialog = open_dialog(page, key_of_heads(page))
+    dialog.get_by_role("button", name="Copy image").click()
+    expect(dialog.get_by_role("status")).to_have_text("Copied.")
+    kinds = page.evaluate("async () => (await navigator.clipboard.read()).flatMap(({ types }) => types)")
+    assert kinds == ["image/png"]
+    page.evaluate("() => (navigator.clipboard.write = () => Promise.reject(new Error('no')))")
+    dialog.get_by_role("button", name="Copy image").click()
+    expect(dialog.get_by_role("status")).to_contain_text("save it as PNG")
+
+
 LINKS = {
     "heads": HEADS,
     "lines": HEADS | {"drawn": "lines"},

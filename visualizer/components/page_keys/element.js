@@ -1,5 +1,5 @@
 import { makeElement, makeSvgElement, setText } from "../shared/dom.js";
-import { saveFile } from "../shared/files.js";
+import { isDone, saveFile } from "../shared/files.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
@@ -99,8 +99,8 @@ class PageKeys extends Picture {
   async copyLink() {
     const { screen } = this.data;
     if (screen) saveFile(new Blob([screen], { type: "application/json" }), "screen.json");
-    else await navigator.clipboard.writeText(location.href);
-    setText(this.said, screen ? say("saved") : say("copied"));
+    const isCopied = !screen && (await isDone(() => navigator.clipboard.writeText(location.href)));
+    setText(this.said, screen ? say("saved") : isCopied ? say("copied") : say("not_copied"));
     clearTimeout(this.saidUntil);
     this.saidUntil = setTimeout(() => setText(this.said, ""), SAID);
   }

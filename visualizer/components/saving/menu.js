@@ -1,7 +1,7 @@
 /** @import { Figure, Look, Saved } from "./figure.js" */
 
 import { makeElement, setText } from "../shared/dom.js";
-import { saveFile } from "../shared/files.js";
+import { isDone, saveFile } from "../shared/files.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { textsOf } from "../shared/texts.js";
 import { figureOf, pngOf } from "./figure.js";
@@ -127,8 +127,8 @@ export class SaveMenu {
   /** Copy the figure as an image, in the resolution of a good screen. */
   async copy() {
     const png = this.figure.then((figure) => pngOf(figure, 2)); // a browser wants the promise at once
-    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
-    setText(this.said, say("copied"));
+    const isCopied = await isDone(() => navigator.clipboard.write([new ClipboardItem({ "image/png": png })]));
+    setText(this.said, isCopied ? say("copied") : say("not_copied"));
   }
 
   async do(act) {

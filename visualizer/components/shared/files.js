@@ -8,3 +8,13 @@ export function saveFile(blob, name) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), KEPT);
 }
+
+/** True if something is done that a browser may refuse, such as to copy: it does where the page is not secure. */
+export async function isDone(act) {
+  try {
+    await act();
+    return true;
+  } catch {
+    return false;
+  }
+}
