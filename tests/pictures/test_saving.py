@@ -99,7 +99,7 @@ def test_a_figure_is_as_wide_and_as_dark_as_is_chosen(show_link: ShowLink):
     dialog.get_by_label("Caption").fill("What each head does.")
     svg = figure(page, dialog)
     width = svg.get("width", "")
-    assert 84 < float(width.removesuffix("mm")) < 88
+    assert float(width.removesuffix("mm")) == pytest.approx(85, abs=0.3)
     assert svg.get("viewBox", "").split()[2] == str(round(float(width.removesuffix("mm")) * 96 / 25.4))
     ground = svg.find(f"{SVG}rect")
     assert ground is not None

@@ -4,7 +4,7 @@ import { makeElement } from "../shared/dom.js";
 import { drawAll } from "../shared/near.js";
 import { textsOf } from "../shared/texts.js";
 import { wearGround } from "./grounds.js";
-import { CONTROLS, svgOf } from "./svg.js";
+import { CONTROLS, MARGIN, svgOf } from "./svg.js";
 
 const say = textsOf("saving/figure");
 
@@ -22,7 +22,7 @@ const say = textsOf("saving/figure");
  */
 
 /**
- * The look of a figure; `width` is in pixels.
+ * The look of a figure; `width` is in pixels, with the margin.
  * @typedef {{ width: number, theme: "light" | "dark", title: string, caption: string, hasLegend: boolean }} Look
  */
 
@@ -52,7 +52,7 @@ export async function figureOf(saved, look) {
   Object.assign(whole.style, { color: ground.text, fontFamily, fontSize: "14px", lineHeight: "1.5" });
   root.style.setProperty("--hl-font", fontFamily);
   const place = makeElement("div", "", { "aria-hidden": "true", inert: "" });
-  const away = { position: "fixed", top: "0", left: "-30000px", width: `${look.width}px` };
+  const away = { position: "fixed", top: "0", left: "-30000px", width: `${look.width - 2 * MARGIN}px` };
   Object.assign(place.style, { ...away, colorScheme: look.theme });
   const shadow = place.attachShadow({ mode: "open" });
   const leftOut = look.hasLegend ? CONTROLS : [...CONTROLS, ".legend"];

@@ -6,14 +6,17 @@ import { legalText } from "../shared/svg_pen.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const PIXELS_OF_A_MILLIMETRE = 96 / 25.4;
-const MARGIN = 4; // pixels around everything
+
+/** Pixels around everything. */
+export const MARGIN = 4;
+
 const DRAWN = ["fill-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity"];
 const OF_TEXT = ["font-family", "font-size", "font-weight", "font-style", "text-anchor", "dominant-baseline"];
 
 /** What only serves to act on a picture: a figure has no room for it. */
 export const CONTROLS = [
   ...["button:not(.matrix-title)", "input", "select", "textarea", "label"],
-  ...[".fold", ".layer-control", ".segments", ".dials", ".chips", ".overview", ".heads-bar", ".stage-map>.row"],
+  ...[".fold", ".layer-control", ".segments", ".dials", ".chips", ".overview", ".heads-bar", ".hint", ".stage-map>.row"],
   ...["toolbar", "radiogroup", "tablist"].map((role) => `[role=${role}]`),
 ];
 
