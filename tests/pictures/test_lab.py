@@ -242,3 +242,29 @@ def test_a_marked_cell_is_outlined_and_no_other(show):
     }"""
     color = list(bytes.fromhex(WARNING["light"][1:]))
     assert panels(page, "mask").first.locator("canvas.matrix-overlay").evaluate(warned, color) == ["1 3"]
+
+
+def test_what_arrives_after_the_small_pictures_have_gone_is_not_drawn(show):
+    app = run_of(**LINK | {"mask": "causal"})
+    page = show(pictures_in(app))
+    page.evaluate(
+        """() => {
+          const ask = window.fetch;
+          const gate = new Promise((open) => (window.letAnswer = open));
+          window.asked = 0;
+          window.fetch = async (...given) => {
+            window.asked += 1;
+            await gate;
+            return ask(...given);
+          };
+        }"""
+    )
+    update_all(page, run_of(**LINK | {"mask": "causal", "seed": 9}))
+    page.wait_for_function("() => asked")
+    update_all(page, run_of(**LINK | {"mask": "causal", "hidden": "on"}))
+    page.evaluate("() => letAnswer()")
+    wait_until_drawn(page)
+    expect(picture(page, PAINTER).locator(".painted-heads")).to_be_hidden()
+    update_all(page, run_of(**LINK | {"mask": "causal", "seed": 9}))
+    wait_until_drawn(page)
+    expect(picture(page, PAINTER).locator(".painted-heads")).to_be_visible()

@@ -84,7 +84,7 @@ def bring_to_rest(page: Page) -> None:
 
 def _take_refused_numbers_away(page: Page) -> None:
     """Put the least in the place of a number that its field refuses: it stays there, and is in no link."""
-    refused = page.locator("input[type=number][aria-invalid=true]")
+    refused = page.locator("input[type=number][aria-invalid=true]:visible")
     while refused.count():
         refused.first.fill(refused.first.get_attribute("min") or "0")
         page.keyboard.press("Enter")

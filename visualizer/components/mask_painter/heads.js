@@ -53,7 +53,11 @@ export class PaintedHeads {
     this.live = live;
     this.nCells = nCells;
     this.element.hidden = !live;
-    if (!live) this.follower.stop();
+    if (!live) {
+      this.follower.stop();
+      this.arrivals.cancel();
+      this.atRest = null;
+    }
     if (!live || !cells || live.at_rest === this.atRest) return;
     this.follower.stop();
     this.drawSoon.cancel(); // what arrived of the stroke is older than what Python sent
@@ -104,8 +108,9 @@ export class PaintedHeads {
   }
 
   async ask(place) {
-    const { layer, mark, painting } = this.live;
     const text = await cellsText(place);
+    if (!this.live) return;
+    const { layer, mark, painting } = this.live;
     const address = painting.replace(mark, encodeURIComponent(text));
     const whole = addressOfLayers(address, this.isSmall() ? this.layers : [layer]);
     await this.arrivals.follow(whole, (answer) => {
