@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, toBase64, unpackBits, withLine, withRectangle,
+  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, unpackBits, withLine, withRectangle,
 } from "../../visualizer/components/mask_painter/cells.js";
+import { toBase64 } from "../../visualizer/components/shared/payload.js";
 import { Painting } from "../../visualizer/components/mask_painter/painting.js";
 import { blockedBits, countsOf } from "../../visualizer/components/mask_painter/reasons.js";
 

@@ -2,6 +2,7 @@
 
 import { settleInFrame } from "./saving/frame.js";
 import { SaveMenu } from "./saving/menu.js";
+import { sheetOf } from "./shared/dom.js";
 import { must } from "./shared/must.js";
 import { withHeader } from "./shared/payload.js";
 
@@ -14,7 +15,7 @@ export function show(modules, colors) {
   const wear = () => (document.documentElement.dataset.theme = dark.matches ? "dark" : "light");
   const isOnItsOwn = !settleInFrame();
   if (isOnItsOwn) wear();
-  const sheets = new Map(Object.entries(modules).map(([name, { style }]) => [name, makeSheet(style)]));
+  const sheets = new Map(Object.entries(modules).map(([name, { style }]) => [name, sheetOf(style)]));
   /** @type {NodeListOf<HTMLElement>} */
   const sections = document.querySelectorAll(".picture");
   const drawn = Array.from(sections, (section) => {
@@ -26,12 +27,6 @@ export function show(modules, colors) {
     drawn.forEach(({ picture, bytes }) => picture.update(bytes));
   });
   return new Map(drawn.map(({ key, picture }) => [key, picture]));
-}
-
-function makeSheet(style) {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(style);
-  return sheet;
 }
 
 function draw(section, { render, style }, sheet, colors) {

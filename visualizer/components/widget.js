@@ -2,14 +2,13 @@
 
 import { groundBehind } from "./saving/frame.js";
 import { wearGround } from "./saving/grounds.js";
+import { sheetOf } from "./shared/dom.js";
 import { themeOn } from "./shared/theme.js";
 
 /** Draw a picture in an element of a notebook, and return what ends it. */
 export function renderWidget({ render, style }, colors, { model, el }) {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(style);
   const shadow = el.attachShadow({ mode: "open" });
-  shadow.adoptedStyleSheets = [sheet];
+  shadow.adoptedStyleSheets = [sheetOf(style)];
   const root = document.createElement("div");
   root.className = "headlight";
   shadow.append(root);

@@ -2,6 +2,7 @@
 
 import { SaveMenu } from "../components/saving/menu.js";
 import { pageFile } from "../components/saving/page_file.js";
+import { sheetOf } from "../components/shared/dom.js";
 import { withHeader } from "../components/shared/payload.js";
 
 const mounted = new WeakMap();
@@ -20,7 +21,7 @@ const server = { number: 0, isReady: true, hasDrawn: true, isRunning: false, wai
  * and only the clean-up of the latest call ends the picture.
  */
 export function mounting(module, { render, style }, host) {
-  const sheets = [host.style, style].map(makeSheet);
+  const sheets = [host.style, style].map(sheetOf);
   return ({ data, parentElement, setTriggerValue, setStateValue }) => {
     if (!data) return undefined;
     const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null, hasLeft: false };
@@ -61,12 +62,6 @@ function savedOf(module, { render, style, root, entry }, { colors, page }) {
   };
   const title = () => entry.picture.figureTitle;
   return { render, style, colors, root, name, title, bytes, page: pageUnder };
-}
-
-function makeSheet(style) {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(style);
-  return sheet;
 }
 
 function emptyRoot(parentElement) {

@@ -1,6 +1,6 @@
 /** @import { Limits, Matrix } from "../types.d.ts" */
 
-import { countBlocked, packBits, sameCells, toBase64, unpackBits } from "../mask_painter/cells.js";
+import { countBlocked, packBits, sameCells, unpackBits } from "../mask_painter/cells.js";
 import { Painting } from "../mask_painter/painting.js";
 import { directionOfShortcut, enable, makeTool } from "../mask_painter/toolbar.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
@@ -8,7 +8,7 @@ import { Events } from "../shared/events.js";
 import { describeCell, describeMatrix, lineText, litPosition, marksOfCell, rowsWithoutKey } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
-import { floats } from "../shared/payload.js";
+import { floats, toBase64 } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
 import { nameOf } from "../shared/rows.js";

@@ -3,6 +3,8 @@
  * every function here returns new ones. A place is {row, column}.
  */
 
+import { toBase64 } from "../shared/payload.js";
+
 /** Cells from one bit each, the first in the highest bit, as NumPy packs them. */
 export function unpackBits(bytes, count) {
   return Uint8Array.from({ length: count }, (_, i) => (bytes[i >> 3] >> (7 - (i & 7))) & 1);
@@ -13,13 +15,6 @@ export function packBits(cells) {
   const bytes = new Uint8Array((cells.length + 7) >> 3);
   for (let i = 0; i < cells.length; i++) if (cells[i]) bytes[i >> 3] |= 128 >> (i & 7);
   return bytes;
-}
-
-/** Bytes as base64 text. */
-export function toBase64(bytes) {
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
 }
 
 const DEFLATED = 1 << 15;

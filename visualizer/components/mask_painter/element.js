@@ -2,11 +2,12 @@ import { clamp, makeElement, onceIn, oncePerFrame, setText } from "../shared/dom
 import { lineText } from "../shared/grid.js";
 import { LABEL_CELL } from "../shared/grid_layout.js";
 import { makeLegend } from "../shared/legend.js";
+import { toBase64 } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { roomBelow } from "../shared/room.js";
 import { textsOf } from "../shared/texts.js";
 import {
-  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, toBase64, withRectangle, withTouched,
+  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, withRectangle, withTouched,
 } from "./cells.js";
 import { FindingsList } from "./findings.js";
 import { PaintedHeads } from "./heads.js";

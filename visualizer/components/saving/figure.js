@@ -1,6 +1,6 @@
 /** @import { Host } from "../types.d.ts" */
 
-import { makeElement } from "../shared/dom.js";
+import { makeElement, sheetOf } from "../shared/dom.js";
 import { drawAll } from "../shared/near.js";
 import { textsOf } from "../shared/texts.js";
 import { wearGround } from "./grounds.js";
@@ -68,12 +68,6 @@ export async function figureOf(saved, look) {
     picture.destroy();
     place.remove();
   }
-}
-
-function sheetOf(style) {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(style);
-  return sheet;
 }
 
 async function isDrawn(root) {

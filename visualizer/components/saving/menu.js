@@ -5,9 +5,9 @@ import { isDone, saveFile } from "../shared/files.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { textsOf } from "../shared/texts.js";
 import { figureOf, pngOf } from "./figure.js";
+import { MILLIMETRE } from "./svg.js";
 
 const say = textsOf("saving/menu");
-const MILLIMETRE = 96 / 25.4; // pixels
 /** @type {Record<string, number>} */
 const WIDTHS = { column: 85, text: 120, page: 174 }; // millimetres
 const SCALES = [1, 2, 4];

@@ -1,6 +1,6 @@
 /** A picture as an HTML file that holds all it needs: what draws it, its numbers, and the link that made it. */
 
-import { packedAgain, takenApart } from "../shared/payload.js";
+import { packedAgain, takenApart, toBase64 } from "../shared/payload.js";
 import { textsOf } from "../shared/texts.js";
 
 const say = textsOf("saving/page_file");
@@ -14,7 +14,7 @@ export async function pageFile({ template, style, script }, { module, key, bytes
   const data = await withNumbers(bytes);
   const heading = title || say("title");
   const section = `<section class="picture" data-module="${escaped(module)}" data-key="${escaped(key)}">
-<script type="text/plain">${base64(data)}</script></section>`;
+<script type="text/plain">${toBase64(data)}</script></section>`;
   const parts = {
     title: escaped(heading),
     link: escaped(location.href),
@@ -28,11 +28,11 @@ export async function pageFile({ template, style, script }, { module, key, bytes
 /** The bytes of a picture with the numbers that it would ask for, and without what asks for others. */
 async function withNumbers(bytes) {
   const { header, arrays } = takenApart(bytes);
-  const { address, ...others } = header;
-  const alone = { ...others, dials: [], dial_address: "" };
-  if (!address) return packedAgain({ ...header, dials: [], dial_address: "" }, arrays);
+  const alone = { ...header, dials: [], dial_address: "" };
+  if (!alone.address) return packedAgain(alone, arrays);
+  const { address, ...others } = alone;
   const answer = takenApart(await numbersAt(address));
-  return packedAgain({ ...alone, ...answer.header }, answer.arrays);
+  return packedAgain({ ...others, ...answer.header }, answer.arrays);
 }
 
 async function numbersAt(address) {
@@ -47,12 +47,6 @@ async function bytesAt(url) {
   const response = await fetch(url);
   if (!response.ok) throw new Error(await response.text());
   return new Uint8Array(await response.arrayBuffer());
-}
-
-function base64(bytes) {
-  let text = "";
-  for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
-  return btoa(text);
 }
 
 function escaped(text) {

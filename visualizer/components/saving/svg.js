@@ -1,11 +1,14 @@
 /** What stands on the screen as one SVG: boxes, text as text, and what was drawn on canvases in lines and letters. */
 
-import { contextOf, svgPenOf, textContext } from "../shared/canvas.js";
+import { svgPenOf, textContext } from "../shared/canvas.js";
 import { makeSvgElement } from "../shared/dom.js";
 import { legalText } from "../shared/svg_pen.js";
+import { pixelIn } from "../shared/theme.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const PIXELS_OF_A_MILLIMETRE = 96 / 25.4;
+
+/** Pixels of a millimetre. */
+export const MILLIMETRE = 96 / 25.4;
 
 /** Pixels around everything. */
 export const MARGIN = 4;
@@ -36,8 +39,8 @@ export function svgOf(root, { background, description }) {
   const width = Math.ceil(size.right - origin.left) + 2 * MARGIN;
   const height = Math.ceil(size.bottom - origin.top) + 2 * MARGIN;
   const svg = makeSvgElement("svg", {
-    width: `${short(width / PIXELS_OF_A_MILLIMETRE)}mm`,
-    height: `${short(height / PIXELS_OF_A_MILLIMETRE)}mm`,
+    width: `${short(width / MILLIMETRE)}mm`,
+    height: `${short(height / MILLIMETRE)}mm`,
     viewBox: `0 0 ${width} ${height}`,
   });
   svg.append(makeSvgElement("desc", {}, [legalText(description)]));
@@ -123,7 +126,7 @@ function addBox(parent, style, box, size) {
 }
 
 function isClear(color) {
-  return colorOf(color)[3] === 0;
+  return pixelIn(color)[3] === 0;
 }
 
 /** Set a fill or a stroke from a colour of CSS, of which programs that draw SVG know few forms. */
@@ -132,21 +135,9 @@ function setPaint(element, name, color) {
     element.setAttribute(name, color);
     return;
   }
-  const [red, green, blue, alpha] = colorOf(color);
+  const [red, green, blue, alpha] = pixelIn(color);
   element.setAttribute(name, `rgb(${red}, ${green}, ${blue})`);
   if (alpha < 255) element.setAttribute(`${name}-opacity`, String(short(alpha / 255)));
-}
-
-/** @type {OffscreenCanvasRenderingContext2D | undefined} */
-let probe;
-
-/** Red, green, blue and opacity, from 0 to 255. */
-function colorOf(color) {
-  probe ??= contextOf(new OffscreenCanvas(1, 1), { willReadFrequently: true });
-  probe.clearRect(0, 0, 1, 1);
-  probe.fillStyle = color;
-  probe.fillRect(0, 0, 1, 1);
-  return probe.getImageData(0, 0, 1, 1).data;
 }
 
 /** A text, line by line as it was broken. */

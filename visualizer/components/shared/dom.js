@@ -19,6 +19,16 @@ export function makeSvgElement(tag, attributes = {}, children = []) {
   return element;
 }
 
+/**
+ * A style sheet that shadow roots can share.
+ * @param {string} style
+ */
+export function sheetOf(style) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  return sheet;
+}
+
 /** A span around text a person typed: isolated, so that right-to-left text cannot reorder its surroundings. */
 export function tokenSpan(text) {
   return makeElement("bdi", "token", {}, [text]);

@@ -9,15 +9,11 @@ const TYPED_ARRAYS = { f4: Float32Array, f2: Uint16Array, u1: Uint8Array, u2: Ui
  * @returns {any}
  */
 export function unpack(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const dataStart = 4 + view.getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, dataStart)));
   // A typed array needs an aligned start, which the message it arrived in does not promise.
-  const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  const { header, arrays } = takenApart(bytes.byteOffset % 8 === 0 ? bytes : bytes.slice());
   for (const [name, entry] of Object.entries(header.arrays)) {
     const length = entry.shape.reduce((product, size) => product * size, 1);
-    const start = aligned.byteOffset + dataStart + entry.offset;
-    const data = new TYPED_ARRAYS[entry.dtype](aligned.buffer, start, length);
+    const data = new TYPED_ARRAYS[entry.dtype](arrays.buffer, arrays.byteOffset + entry.offset, length);
     header.arrays[name] = { data, dtype: entry.dtype, shape: entry.shape, scale: entry.scale ?? 1, power: entry.power ?? 1 };
   }
   return header;
@@ -38,6 +34,16 @@ export function packedAgain(header, arrays) {
   bytes.set(text, 4);
   bytes.set(arrays, length);
   return bytes;
+}
+
+/**
+ * Bytes as base64 text.
+ * @param {Uint8Array} bytes
+ */
+export function toBase64(bytes) {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  return btoa(text);
 }
 
 /** The same bytes with some entries of the header changed. */

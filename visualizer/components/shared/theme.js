@@ -12,12 +12,20 @@ const ROOT_CURVE_STEPS = 4096;
  * @param {string} text
  */
 export function parseColor(text) {
+  return [...pixelIn(text).subarray(0, 3)];
+}
+
+/**
+ * Red, green, blue and opacity from 0 to 255 of a CSS colour, as the browser reads it.
+ * @param {string} text
+ */
+export function pixelIn(text) {
   probe ??= contextOf(new OffscreenCanvas(1, 1), { willReadFrequently: true });
   const context = probe;
   context.clearRect(0, 0, 1, 1);
   context.fillStyle = text;
   context.fillRect(0, 0, 1, 1);
-  return [...context.getImageData(0, 0, 1, 1).data.subarray(0, 3)];
+  return context.getImageData(0, 0, 1, 1).data;
 }
 
 /**
