@@ -16,20 +16,18 @@ from headlight.attentions import Attention
 from headlight.recording import Texts
 from headlight.trace import Trace
 from model.texts import texts_of
-from visualizer.components.attention_heads.element import attention_heads
-from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Precision
 from visualizer.components.picture import Picture
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.token_way.element import token_way
 from visualizer.notebook.shown import Shown
-from visualizer.pictures.compare import ComparePicture, compared_settings, title_of_side
-from visualizer.pictures.heads import HeadsPicture, heads_picture, modules_of
+from visualizer.pictures.compare import ComparePicture, compared_settings, draw_compared, title_of_side
+from visualizer.pictures.heads import HeadsPicture, draw_heads, heads_picture, kinds_of
 from visualizer.pictures.step import equation, place_in
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.compute import compute_run
-from visualizer.runs.paths import attention_modules, in_layer, without_layer
+from visualizer.runs.paths import attention_modules, in_layer
 from visualizer.runs.recordings import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_trace
@@ -189,7 +187,7 @@ def _of_trace(trace: Trace, title: str, selection: Selection, *, are_named: bool
     pictures: Pictures = []
     for number, kind in enumerate(kinds):
         run = run_recording(watched, kind[0], selection.batch)
-        (name,) = {without_layer(module) for module in attention_modules(run.trace)}
+        (name,) = kinds_of(attention_modules(run.trace))
         layer_names = [each.module or each.path for each in kind] if are_named else ()
         heading = "" if len(kinds) == 1 else kind[0].path
         drawn = heads_picture(run, name, selection)
@@ -198,19 +196,13 @@ def _of_trace(trace: Trace, title: str, selection: Selection, *, are_named: bool
 
 
 def _heads(picture: HeadsPicture, selection: Selection, key: str, layer_names: Sequence[str] = ()) -> Picture:
-    return attention_heads(
-        picture.weights,
-        blocked=picture.blocked,
-        blocked_by=picture.blocked_by,
-        rows=picture.rows,
-        columns=picture.columns,
-        head_names=picture.noted_names,
-        layer=min(selection.layer, len(picture.layers) - 1),
-        head=min(selection.head, picture.n_heads - 1),
+    return draw_heads(
+        picture,
+        selection,
         looks=Looks(drawn=selection.drawn, shown=selection.shown),
         key=key,
         layer_names=layer_names,
-        precision=_precision(picture.weights.size),
+        precision=_precision(picture.n_weights),
     )
 
 
@@ -219,7 +211,7 @@ def _precision(n_weights: int) -> Precision:
 
 
 def _every_kind(run: Run, selection: Selection) -> Pictures:
-    kinds = dict.fromkeys(without_layer(module) for module in attention_modules(run.trace))
+    kinds = kinds_of(attention_modules(run.trace))
     return [
         ("" if len(kinds) == 1 else kind, _heads(heads_picture(run, kind, selection), selection, f"heads_{number}"))
         for number, kind in enumerate(kinds)
@@ -236,25 +228,11 @@ def _step(run: Run, selection: Selection) -> Pictures:
 def _compare(run: Run, selection: Selection) -> Pictures:
     runs = [compute_run(settings) for settings in compared_settings(run.settings, selection)]
     pictures: Pictures = []
-    kinds = dict.fromkeys(without_layer(module) for module in attention_modules(run.trace))
+    kinds = kinds_of(attention_modules(run.trace))
     for number, kind in enumerate(kinds):
         picture = ComparePicture(*(heads_picture(each, kind, selection) for each in runs))
-        a, b = picture.a, picture.b
-        drawn = compare_grids(
-            (a.weights, b.weights),
-            blocked_a=a.blocked,
-            blocked_b=b.blocked,
-            blocked_by_a=a.blocked_by,
-            blocked_by_b=b.blocked_by,
-            title_a=title_of_side("a", a.blocked_by),
-            title_b=title_of_side("b", b.blocked_by),
-            rows=a.axes[0],
-            columns=a.axes[1],
-            head_names=b.edited_names,
-            layer=min(selection.layer, len(modules_of(run, kind)) - 1),
-            looks=Looks(),
-            key=f"compare_{number}",
-        )
+        titles = (title_of_side("a", picture.a.blocked_by), title_of_side("b", picture.b.blocked_by))
+        drawn = draw_compared(picture, selection, titles, looks=Looks(), key=f"compare_{number}")
         pictures.append(("" if len(kinds) == 1 else kind, drawn))
     return pictures
 

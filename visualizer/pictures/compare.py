@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -14,7 +15,10 @@ from headlight.masks.intents import Intent
 from model.texts import texts_of
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.axis import Axis
+from visualizer.components.compare_grids.element import compare_grids
+from visualizer.components.looks import Looks
 from visualizer.components.packing import Precision
+from visualizer.components.picture import Picture
 from visualizer.pictures.heads import HeadsPicture, cell_of
 from visualizer.runs.intended import as_meant, chosen_intent
 from visualizer.settings.attentions import attention_named
@@ -109,6 +113,40 @@ class ComparePicture:
             },
             precision=precision,
         )
+
+
+def draw_compared(
+    picture: ComparePicture,
+    selection: Selection,
+    titles: tuple[str, str],
+    *,
+    looks: Looks,
+    key: str,
+    address: str | None = None,
+    **others: Any,  # noqa: ANN401 - what else ``compare_grids`` takes
+) -> Picture:
+    """The picture as a component, at the layer that is selected.
+
+    titles: of A and of B. address: where the browser finds the numbers; None sends them along.
+    """
+    a, b = picture.a, picture.b
+    rows, columns = picture.axes
+    return compare_grids(
+        address or (a.weights, b.weights),
+        blocked_a=None if address else a.blocked,
+        blocked_b=None if address else b.blocked,
+        blocked_by_a=a.blocked_by,
+        blocked_by_b=b.blocked_by,
+        title_a=titles[0],
+        title_b=titles[1],
+        rows=rows,
+        columns=columns,
+        head_names=b.edited_names,
+        layer=min(selection.layer, len(a.layers) - 1),
+        looks=looks,
+        key=key,
+        **others,
+    )
 
 
 def _both(of_a: str, of_b: str) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from model.texts import texts_of
-from visualizer.components.attention_heads.element import payload
+from visualizer.components.attention_heads.element import attention_heads, payload
 from visualizer.components.axis import Axis
+from visualizer.components.looks import Looks
 from visualizer.components.packing import Precision
+from visualizer.components.picture import Picture
 from visualizer.runs.head_notes import blocking, noted_name
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
@@ -61,7 +63,8 @@ class HeadsPicture:
     @property
     def n_weights(self) -> int:
         """The count of the weights in all layers drawn."""
-        return len(self.modules) * prod(self.run.trace[f"{self.modules[0]}.weights"].value.shape[1:])
+        rows, columns = self.axes
+        return len(self.modules) * self.n_heads * len(rows.labels) * len(columns.labels)
 
     @property
     def n_heads(self) -> int:
@@ -183,9 +186,14 @@ def modules_of(run: Run, kind: str) -> tuple[str, ...]:
     return tuple(module for module in attention_modules(run.trace) if without_layer(module) == kind)
 
 
+def kinds_of(modules: Sequence[str]) -> tuple[str, ...]:
+    """The attentions of some paths, each once and without its layer."""
+    return tuple(dict.fromkeys(without_layer(module) for module in modules))
+
+
 def attention_of(modules: Sequence[str], stage: str) -> str:
     """Return the attention to draw, without its layer: the one that a stage belongs to, else the last one."""
-    kinds = [without_layer(module) for module in modules]
+    kinds = kinds_of(modules)
     named = stage.rpartition(".")[0]
     return named if named in kinds else kinds[-1]
 
@@ -207,6 +215,34 @@ def heads_picture(run: Run, kind: str, selection: Selection, layers: Sequence[in
         raise ValueError(f"There is no layer {missing[0]}: {kind} has {len(every)}, counted from 0.")
     batch = min(selection.batch, run.batch_size(f"{every[0]}.weights") - 1)
     return HeadsPicture(run, kind, tuple(layers) or tuple(range(len(every))), batch)
+
+
+def draw_heads(
+    picture: HeadsPicture,
+    selection: Selection,
+    *,
+    looks: Looks,
+    key: str,
+    address: str | None = None,
+    **others: Any,  # noqa: ANN401 - what else ``attention_heads`` takes
+) -> Picture:
+    """The picture as a component, at the layer and the head that are selected.
+
+    address: where the browser finds the numbers; None sends them along.
+    """
+    return attention_heads(
+        address or picture.weights,
+        blocked=None if address else picture.blocked,
+        blocked_by=picture.blocked_by,
+        rows=picture.rows,
+        columns=picture.columns,
+        head_names=picture.noted_names,
+        layer=min(selection.layer, len(picture.layers) - 1),
+        head=min(selection.head, picture.n_heads - 1),
+        looks=looks,
+        key=key,
+        **others,
+    )
 
 
 def _with_predictions(run: Run, kind: str, rows: Axis, batch: int) -> Axis:

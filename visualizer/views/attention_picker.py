@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.pictures.heads import attention_of
-from visualizer.runs.paths import without_layer
+from visualizer.pictures.heads import attention_of, kinds_of
 from visualizer.state import state
 from visualizer.state.widgets import following
 
@@ -18,7 +17,7 @@ def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = Tr
 
     Where there are several, and it ``is_chosen`` here, a control chooses it.
     """
-    kinds = list(dict.fromkeys(without_layer(module) for module in modules))
+    kinds = kinds_of(modules)
     current = attention_of(kinds, stage)
     if len(kinds) == 1 or not is_chosen:
         return current

@@ -15,19 +15,18 @@ from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
 from headlight.masks.intents import Intent
 from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
-from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.axis import Axis
-from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.dials import Dial, Pressed
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.pictures.compare import (
     ComparePicture,
     baseline_of,
     compared_settings,
+    draw_compared,
     intent_of_b,
     title_of_side,
 )
-from visualizer.pictures.heads import attention_of, heads_picture
+from visualizer.pictures.heads import attention_of, draw_heads, heads_picture
 from visualizer.routes.address import picture_address
 from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
@@ -152,20 +151,7 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
         layer = min(selection.layer, len(picture.modules) - 1)
         shown = replace(selection, stage=f"{picture.kind}.weights", layer=layer)
         address = picture_address("heads", run.settings, shown, picture.n_weights)
-        mount(
-            attention_heads(
-                address or picture.weights,
-                blocked=None if address else picture.blocked,
-                blocked_by=picture.blocked_by,
-                rows=picture.rows,
-                columns=picture.columns,
-                head_names=picture.noted_names,
-                layer=layer,
-                head=min(selection.head, picture.n_heads - 1),
-                looks=looks_of(selection),
-                key=f"beside_{number}",
-            )
-        )
+        mount(draw_heads(picture, selection, address=address, looks=looks_of(selection), key=f"beside_{number}"))
 
 
 def _nothing_to_compare(example: WorkedExample) -> None:
@@ -237,10 +223,9 @@ def _grids(
     dials: Sequence[Dial | Pressed] = (),
 ) -> None:
     a, b = picture.a, picture.b
-    rows, columns = picture.axes
     layer = min(selection.layer, len(a.modules) - 1)
     shown = replace(selection, stage=f"{a.kind}.weights", layer=layer)
-    numbers = 2 * len(a.modules) * a.n_heads * len(rows.labels) * len(columns.labels)
+    numbers = a.n_weights + b.n_weights
     address = picture_address("compare", run.settings, shown, numbers)
     unturned = picture_address("compare", *before_turning(run.settings, shown, dials), numbers)
 
@@ -261,18 +246,11 @@ def _grids(
 
     key = "compare_grids"
     mount(
-        compare_grids(
-            address or (a.weights, b.weights),
-            blocked_a=None if address else a.blocked,
-            blocked_b=None if address else b.blocked,
-            blocked_by_a=a.blocked_by,
-            blocked_by_b=b.blocked_by,
-            title_a=titles[0],
-            title_b=titles[1],
-            rows=rows,
-            columns=columns,
-            head_names=picture.b.edited_names,
-            layer=layer,
+        draw_compared(
+            picture,
+            selection,
+            titles,
+            address=address,
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from model import Trace
 from model.texts import texts_of
+from visualizer.pictures.heads import modules_of
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.fields import Field, fields_of
@@ -118,15 +119,8 @@ def _in_words(field: Field, value: object) -> str:
 
 def has_same_shapes(a: Run, b: Run, kind: str) -> bool:
     """True if an attention has as many layers, heads, queries and keys in both runs."""
-    shapes = [
-        [
-            tuple(run.trace[f"{path}.weights"].value.shape)
-            for path in attention_modules(run.trace)
-            if without_layer(path) == kind
-        ]
-        for run in (a, b)
-    ]
-    return shapes[0] == shapes[1]
+    of_a, of_b = ([run.trace[f"{path}.weights"].value.shape for path in modules_of(run, kind)] for run in (a, b))
+    return of_a == of_b
 
 
 def has_same_mask(a: Run, b: Run, module: str) -> bool:

@@ -9,9 +9,8 @@ import streamlit as st
 
 from model.analysis.metrics import METRICS
 from model.texts import texts_of
-from visualizer.components.attention_heads.element import attention_heads
 from visualizer.guide.walking import light_at
-from visualizer.pictures.heads import heads_picture, modules_of
+from visualizer.pictures.heads import draw_heads, heads_picture, modules_of
 from visualizer.routes.address import MOST_EXACT, MOST_WRITTEN, picture_address
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
@@ -48,7 +47,7 @@ def render(run: Run, selection: Selection) -> None:
     same = list(picture.modules)
     rows, columns = picture.rows, picture.columns
     n_heads = picture.n_heads
-    numbers = n_heads * len(same) * len(rows.labels) * len(columns.labels)
+    numbers = picture.n_weights
     layer = min(selection.layer, len(same) - 1)
     shown = replace(selection, stage=f"{kind}.weights", layer=layer)
     is_large = len(rows.labels) * len(columns.labels) > MOST_WRITTEN
@@ -74,15 +73,10 @@ def render(run: Run, selection: Selection) -> None:
 
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(
-        attention_heads(
-            address or picture.weights,
-            blocked=None if address else picture.blocked,
-            blocked_by=picture.blocked_by,
-            rows=rows,
-            columns=columns,
-            head_names=picture.noted_names,
-            layer=layer,
-            head=min(selection.head, n_heads - 1),
+        draw_heads(
+            picture,
+            selection,
+            address=address,
             query=min(selection.query, len(rows.labels) - 1),
             key_index=min(selection.key, len(columns.labels) - 1),
             looks=looks_of(selection),
