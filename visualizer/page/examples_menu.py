@@ -6,18 +6,18 @@ import base64
 import io
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from model.texts import texts_of
 from visualizer.page.beginning import begin
+from visualizer.page.file_field import file_field
 from visualizer.safe_text import as_code, markdown_safe
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings
-from visualizer.state import drafts, state
+from visualizer.state import state
 from visualizer.state.controls import give, key_of
 from visualizer.state.screen_file import MAX_BYTES, read_screen
 
@@ -26,7 +26,6 @@ say = texts_of(__name__)
 KEY = "examples_menu"
 """The key of the menu."""
 
-_FILE, _FILE_REFUSED = "screen_file", "screen_refused"
 _INK = (124, 58, 237)  # seen on a light and on a dark page
 _SIDE = 44  # pixels
 
@@ -58,28 +57,13 @@ def examples_menu(*, offers_path: bool) -> None:
                 partial(state.choose, *opened),
             )
     with menu:
-        _saved_screen()
+        file_field(say("saved"), key="screen_file", most_bytes=MAX_BYTES, take=_open_screen)
 
 
-def _saved_screen() -> None:
-    """The field that opens a screen that was saved as a file."""
-    heard = state.on_change(_FILE, _open_screen)
-    st.file_uploader(say("saved"), key=_FILE, max_upload_size=MAX_BYTES // 2**20, on_change=heard)
-    if refused := drafts.put_by_before(_FILE_REFUSED):
-        st.error(markdown_safe(str(refused)), icon=":material/error:")
-
-
-def _open_screen(upload: Any) -> None:  # noqa: ANN401 - Streamlit's file, None when it was taken away
+def _open_screen(file: bytes) -> None:
     """Show the screen of a file; a bad one leaves what is shown."""
-    drafts.put_by(_FILE_REFUSED, None)
-    if upload is None:
-        return
-    try:
-        state.show(read_screen(upload.getvalue()))
-    except ValueError as error:
-        drafts.put_by(_FILE_REFUSED, str(error))
-    else:
-        give(KEY, False)
+    state.show(read_screen(file))
+    give(KEY, False)
 
 
 def _entry(key: str, title: str, sentence: str, picture: str, act: Callable[[], None]) -> None:

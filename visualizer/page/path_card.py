@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 import streamlit as st
 
@@ -16,17 +15,16 @@ from visualizer.guide.path import MAX_BYTES, GuidedPath, read_path, write_path
 from visualizer.guide.walking import facts_of_stop, go_to, is_at, nearest_stop, stops_of
 from visualizer.guide.words import told
 from visualizer.page import sidebar
+from visualizer.page.file_field import file_field
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.settings import Selection
-from visualizer.state import drafts, state
+from visualizer.state import state
 
 say = texts_of(__name__)
 
 _KEY = "path_card"
-_FILE = "path_file"
-_REFUSED = "path_refused"
 
 
 def walk(run: Run, selection: Selection) -> None:
@@ -121,23 +119,14 @@ def _other_paths(path: GuidedPath | None) -> None:
         if path is not None:
             st.markdown(f"**{markdown_safe(path.title)}**")
             st.download_button(say("save"), write_path(path), "path.json", "application/json", key="save_path")
-        heard = state.on_change(_FILE, _open_file)
-        st.file_uploader(say("open"), key=_FILE, max_upload_size=MAX_BYTES // 2**20, on_change=heard)
-        if refused := drafts.put_by_before(_REFUSED):
-            st.error(markdown_safe(str(refused)), icon=":material/error:")
+        file_field(say("open"), key="path_file", most_bytes=MAX_BYTES, take=_open_file)
         if path is not FIRST_PATH:
             st.button(say("back"), key="first_path", on_click=state.callback(_open_path, ""))
 
 
-def _open_file(upload: Any) -> None:  # noqa: ANN401 - Streamlit's file, None when it was taken away
+def _open_file(file: bytes) -> None:
     """Read the file that was chosen; a bad one leaves the path that is open."""
-    drafts.put_by(_REFUSED, None)
-    if upload is None:
-        return
-    try:
-        _open_path(keep_path(read_path(upload.getvalue())))
-    except ValueError as error:
-        drafts.put_by(_REFUSED, str(error))
+    _open_path(keep_path(read_path(file)))
 
 
 def _open_path(name: str) -> None:
