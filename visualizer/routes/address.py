@@ -26,11 +26,20 @@ Format = Literal["npy", "csv", "packed", "headlight", "npz", "safetensors", "num
 
 OF_RUN: tuple[Format, ...] = ("headlight", "npz", "safetensors")
 """Forms of all stages of a sequence, under the name ``run``."""
+
+SCRIPTS: tuple[Format, ...] = ("numpy", "torch", "ipynb")
+"""Forms that compute a stage again."""
 StepsOrExact = Literal["exact", "16", "8"]
 
 _MOST_AXES = 5
 _AT = re.compile(rf"\d{{1,6}}(,\d{{1,6}}){{0,{_MOST_AXES - 1}}}")
 _NAME = re.compile(rf"([a-z_0-9.]{{1,100}})\.({'|'.join(get_args(Format))})")
+
+
+def file_name(file: str) -> str:
+    """The name on the disk of what stands at the end of an address: a script is a file of Python."""
+    stem, _, ending = file.rpartition(".")
+    return f"{stem}_{ending}.py" if ending in ("numpy", "torch") else file
 
 
 @dataclass(frozen=True)

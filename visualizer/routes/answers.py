@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from safetensors.torch import save
 from torch import Tensor
@@ -81,8 +82,10 @@ def _file(run: Run, address: Address) -> bytes:
         raise ValueError(say("of_checkpoint"))
     seen = _seen(run, address.selection)
     if address.format in OF_RUN:
-        numbers = {name: value.contiguous() for name, value in numbers_of(seen).items()}
-        return _as_npz(numbers) if address.format == "npz" else save({k: v.clone() for k, v in numbers.items()})
+        numbers = numbers_of(seen)
+        if address.format == "npz":
+            return _as_npz({name: value.contiguous() for name, value in numbers.items()})
+        return save({name: value.clone(memory_format=torch.contiguous_format) for name, value in numbers.items()})
     if address.name not in seen.trace:
         raise ValueError(say("script_of_one", name=address.name))
     link = f"?{urlencode(write_query(address.settings, address.selection))}"

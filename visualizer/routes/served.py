@@ -30,8 +30,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from model.texts import texts_of
 from visualizer.routes.address import (
     OF_RUN,
+    SCRIPTS,
     Address,
     Format,
+    file_name,
     read_picture_address,
     read_stage_address,
     version_here,
@@ -186,17 +188,10 @@ async def _answered(request: Request, read: _Read, name: str, work: Callable[[Ad
     headers = _kept_for(address)
     if answer.axes:
         headers["Headlight-Axes"] = answer.axes
-    if file := _file_name(address):
+    if address.format in (*OF_RUN, *SCRIPTS):
+        file = file_name(f"{address.name}.{address.format}")
         headers["Content-Disposition"] = f"attachment; filename={file}"
     return Response(answer.body, media_type=_TYPES[address.format], headers=headers)
-
-
-def _file_name(address: Address) -> str:
-    """The name under which an answer is saved; "" where the end of its address is one."""
-    if address.format in OF_RUN:
-        return f"{address.name}.{address.format}"
-    endings: Mapping[Format, str] = {"numpy": "_numpy.py", "torch": "_torch.py", "ipynb": ".ipynb"}
-    return f"{address.name}{endings[address.format]}" if address.format in endings else ""
 
 
 async def _body_of(text: str) -> bytes:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.routes.address import file_address
+from visualizer.routes.address import file_address, file_name
 from visualizer.runs.run import Run
 from visualizer.settings.link import write_query
 from visualizer.settings.settings import Selection
@@ -49,7 +49,7 @@ def _links(run: Run, files: dict[str, str]) -> str:
     """A link to each file, as HTML."""
     addresses = {file: file_address(file, *run.subject) or "" for file in files}
     return " · ".join(
-        f'<a href="{escape(addresses[file])}" download="{escape(_name(file))}">{escape(label)}</a>'
+        f'<a href="{escape(addresses[file])}" download="{escape(file_name(file))}">{escape(label)}</a>'
         for file, label in files.items()
     )
 
@@ -59,9 +59,3 @@ def _code(run: Run, path: str) -> None:
     link = f"?{urlencode(write_query(run.settings, Selection(batch=run.subject.item)))}"
     for tab, library in zip(st.tabs(list(_TITLES.values())), _TITLES, strict=True):
         tab.code(script(run, path, library, link), language="python", height=320)
-
-
-def _name(file: str) -> str:
-    """The name on the disk: a script is a file of Python."""
-    stem, _, ending = file.rpartition(".")
-    return f"{stem}_{ending}.py" if ending in _TITLES else file
