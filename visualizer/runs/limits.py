@@ -21,11 +21,11 @@ MAX_BYTES = 2**30
 _MIB = 2**20
 
 
-def problem_with_size(settings: Settings, encoded: Encoded) -> str | None:
-    """Say in one sentence why these tokens cannot be run, and what to do; None where they can."""
+def problem_with_size(settings: Settings, encoded: Encoded, n_bytes: int) -> str | None:
+    """Say in one sentence why these tokens cannot be run in ``n_bytes``, and what to do; None where they can."""
     if not encoded.sources[0]:
         return say("nothing")
-    return _too_much_memory(settings, encoded)
+    return _too_much_memory(settings, encoded, n_bytes)
 
 
 def problem_with_text(settings: Settings) -> str | None:
@@ -149,8 +149,7 @@ _SHORTEN = {
 }
 
 
-def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
-    needed = bytes_for(settings, encoded)
+def _too_much_memory(settings: Settings, encoded: Encoded, needed: int) -> str | None:
     if needed <= MAX_BYTES:
         return None
     n_lines, n_fitting = len(encoded.sources), _sequences_that_fit(settings, encoded)

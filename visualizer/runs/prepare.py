@@ -65,9 +65,9 @@ def prepare(settings: Settings) -> Prepared:
         settings = replace(settings, **shape_of(checkpoint_of(settings)))
     else:
         encoded = encode(settings)
-        if problem := problem_with_size(settings, encoded):
-            raise RefusedError(problem, way_out(settings))
         n_bytes = bytes_for(settings, encoded)
+        if problem := problem_with_size(settings, encoded, n_bytes):
+            raise RefusedError(problem, way_out(settings))
     batches = _batches(encoded)
     settings, complaints = readable_painting(settings, batches)
     promised = promised_masks(settings, batches)
