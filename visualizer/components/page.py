@@ -20,10 +20,10 @@ _PICTURE = """<section class="picture" data-module="{module}" data-key="{key}"><
 <script type="text/plain">{data}</script></section>"""
 
 
-def page(pictures: Sequence[tuple[str, Picture]], *, title: str, link: str = "") -> str:
+def page(pictures: Sequence[tuple[str, Picture]], *, title: str) -> str:
     """The text of an HTML file with pictures, one below the other, each under a heading.
 
-    pictures: pairs of a heading and a picture; each picture's key is another one. link: the address that made them.
+    pictures: pairs of a heading and a picture; each picture's key is another one.
 
     They light each other's tokens as in the app. What a person does in a picture is an event of its section:
     ``headlight:send`` or ``headlight:keep``, with ``detail`` {"key", "name", "value"}.
@@ -36,7 +36,7 @@ def page(pictures: Sequence[tuple[str, Picture]], *, title: str, link: str = "")
         raise ValueError(f"pictures need keys of their own, not {', '.join(sorted(keys))}")
     parts = {
         "title": html.escape(title),
-        "link": html.escape(link),
+        "link": "",
         "style": page_style(),
         "pictures": "\n".join(_section(heading, picture) for heading, picture in pictures),
         "script": _script([picture.module for _, picture in pictures]),
