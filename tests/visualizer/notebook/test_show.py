@@ -96,6 +96,11 @@ def test_a_model_of_settings_is_shown_in_each_view(view):
     assert shown.page.count("<section") == len(shown.pictures)
 
 
+def test_other_tokens_of_the_run_that_was_kept_are_named_with_those_of_this_one():
+    header, _ = numbers_of(headlight.show(text="a b d", view="compare", baseline="text=a+b+c"))
+    assert header["rows"]["labels"] == header["columns"]["labels"] == ["a", "b", "c / d"]
+
+
 def test_the_heads_of_settings_are_those_of_the_app():
     _, arrays = numbers_of(headlight.show(text="a b c", heads=2, mask="causal", weights="random"))
     run = compute_run(fitted(Settings(text="a b c", n_heads=2, mask=("causal",), weights="random")))
