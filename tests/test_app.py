@@ -354,7 +354,7 @@ def test_controls_keep_their_values_while_they_are_not_drawn():
     app.pills(key="mask").set_value(["causal", "sliding_window"]).run()
     app.number_input(key="window").set_value(5).run()
     app.segmented_control(key="view").set_value("compare").run()
-    tell(app, "compare_grids", "turned", dial="mask_a", value=["sliding_window"])
+    tell(app, "compare_grids", "shown", turned={"mask_a": ["sliding_window"]})
     assert app.number_input(key="window").value == 5
     for view in ("heads", "compare"):
         app.segmented_control(key="view").set_value(view).run()

@@ -7,6 +7,7 @@ the process of the test, by the function that answers it on a server.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +26,7 @@ from visualizer.work.live import moving_at
 APP = str(Path(__file__).parents[2] / "app.py")
 ADDRESS = "http://localhost/"
 USUAL = {"view": "step"}
+LET_GO = "dial => dial.dispatchEvent(new Event('change'))"
 """A link to the usual settings: an address without parameters opens something else."""
 
 _LEFT_OUT = ("headlight_page_keys",)
@@ -105,6 +107,12 @@ def heard(page: Page, key: str | None = None) -> list[tuple[str, dict[str, objec
     """The events that the host was told so far, by one picture or by all: name and value of each, in order."""
     events = page.evaluate("heard")
     return [(event["name"], event["value"]) for event in events if key in (None, event["key"])]
+
+
+def wait_until_told(page: Page, key: str, **turned: object) -> None:
+    """Wait until the host has heard, from the picture with this key, at what its dials rest."""
+    told = "([key, turned]) => JSON.stringify(heard.findLast((one) => one.key === key)?.value.turned) === turned"
+    page.wait_for_function(told, arg=[key, json.dumps(turned, separators=(",", ":"))])
 
 
 def picture(page: Page, key: str) -> Locator:

@@ -7,7 +7,17 @@ from dataclasses import replace
 from playwright.sync_api import Locator, Page, Route, expect
 from torch import Tensor
 
-from tests.pictures.static_page import answer, heard, panels, picture, pictures_of, update, wait_until_drawn
+from tests.pictures.static_page import (
+    LET_GO,
+    answer,
+    heard,
+    panels,
+    picture,
+    pictures_of,
+    update,
+    wait_until_drawn,
+    wait_until_told,
+)
 from tests.reading import (
     MOVE_TO,
     click_cell,
@@ -77,10 +87,7 @@ def test_a_mask_is_pressed_in_its_fold_and_the_title_of_its_side_names_it(show_l
     masks.get_by_role("button", name="Causal", exact=True).click()
     expect(masks.locator("summary")).to_have_text("Masks A: padding, causal")
     expect(page.get_by_text("A · causal and padding")).to_have_count(4)
-    assert [(value["dial"], value["value"]) for _, value in heard(page, GRIDS)] == [
-        ("mask_a", ["padding"]),
-        ("mask_a", ["padding", "causal"]),
-    ]
+    wait_until_told(page, GRIDS, mask_a=["padding", "causal"])
 
 
 def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_after(show_link):
@@ -101,8 +108,8 @@ def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_aft
     wait_for_numbers(page, [before, after, after - before])
     have_order(page, before_turning)
     assert heard(page) == []
-    dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
-    assert [(value["dial"], value["value"]) for _, value in heard(page, GRIDS)] == [("temperature", 10)]
+    dial.evaluate(LET_GO)
+    wait_until_told(page, GRIDS, temperature=10)
     answered = pictures_of(**LINK, layer=1, score="score / 10")
     update(page, next(one for one in answered if one.key == GRIDS))
     have_order(page, moved)

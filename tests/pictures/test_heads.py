@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.pictures.static_page import answer, heard, panels, picture, pictures_of, update
+from tests.pictures.static_page import LET_GO, answer, heard, panels, picture, pictures_of, update, wait_until_told
 from tests.reading import (
     LAYERS_BACK_AND_FORTH,
     MOVE_TO,
@@ -258,10 +258,8 @@ def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     wait_for_numbers(page, [float(compute_run(flat).trace[WEIGHTS].value[0, 0, 9, 1])])
     expect(tooltip(page)).not_to_contain_text("≈")  # the exact number of the cell has come
     assert heard(page) == []
-    dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
-    assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
-        ("turned", "temperature", 10)
-    ]
+    dial.evaluate(LET_GO)
+    wait_until_told(page, HEADS, temperature=10)
 
 
 def test_the_masks_are_pressed_in_the_picture(show_link):
@@ -275,9 +273,6 @@ def test_the_masks_are_pressed_in_the_picture(show_link):
     masked = compute_run(Settings(text="a b c d", weights="random", mask=("causal",)))
     point_at(panels(page, HEADS).first, 2, 1, (4, 4))
     wait_for_numbers(page, [float(masked.trace[WEIGHTS].value[0, 0, 2, 1])])
-    assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
-        ("turned", "mask", ["causal"])
-    ]
     causal.click()
     expect(causal).to_have_attribute("aria-pressed", "false")
     free = compute_run(Settings(text="a b c d", weights="random", mask=()))
@@ -295,10 +290,16 @@ def test_the_number_of_heads_is_turned_in_the_picture(show_link):
     point_at(panels(page, HEADS).nth(5), 3, 1, (4, 4))
     wait_for_numbers(page, [float(compute_run(six).trace[WEIGHTS].value[0, 5, 3, 1])])
     assert heard(page) == []
-    dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
-    assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
-        ("turned", "n_heads", 6)
-    ]
+    dial.evaluate(LET_GO)
+    wait_until_told(page, HEADS, n_heads=6)
+
+
+def test_what_is_turned_is_told_together_once_the_hand_rests(show_link):
+    page = show_link(view="heads", text="a b c d", weights="random", mask="none")
+    press = "masks => [%s].forEach((one) => masks.querySelector(`[data-name=${one}]`).click())"
+    masks = page.locator("[data-dial=mask]")
+    masks.evaluate(press % "'causal', 'strided', 'causal'")
+    wait_until_told(page, HEADS, mask=["strided"])
 
 
 def test_the_query_follows_the_pointer_along_the_tokens_and_the_host_hears_where_it_lets_go(show_link):

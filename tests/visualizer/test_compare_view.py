@@ -112,7 +112,7 @@ def test_the_most_likely_tokens_stand_before_and_after():
 
 def test_a_dial_that_rests_is_in_the_link_of_both_runs():
     app = open_app(**LINK, layer="1")
-    tell(app, "compare_grids", "turned", layer=1, dial="temperature", value=10)
+    tell(app, "compare_grids", "shown", layer=1, turned={"temperature": 10})
     assert dict(app.query_params) == {**LINK, "layer": "1", "score": "score / 10"}
 
 
@@ -131,7 +131,7 @@ def test_the_masks_are_pressed_in_the_picture_and_in_the_link():
 
     def press(name, *pressed):
         """Press masks in a dial, and return those that are pressed then and the link's parameter for it."""
-        tell(app, "compare_grids", "turned", dial=name, value=list(pressed))
+        tell(app, "compare_grids", "shown", turned={name: list(pressed)})
         assert_healthy(app)
         return dials_in(app, "compare_grids")[name], app.query_params.get(name)
 

@@ -131,5 +131,5 @@ def test_bad_values_become_good_ones_and_all_are_told_until_something_is_chosen(
     assert link_of(app) == {"norm": "pre", "mask": "none", "view": "heads"}
     key = "attention_heads_encoder_self_attention"
     assert dials_in(app, key)["n_heads"] == 4
-    tell(app, key, "turned", dial="mask", value=["causal"])
+    tell(app, key, "shown", turned={"mask": ["causal"]})
     assert not app.warning

@@ -100,13 +100,20 @@ def before_turning(
 
 
 def turned(event: object, dials: Sequence[Dial | Pressed]) -> dict[str, Any]:
-    """Return the changes of the settings by an event of the picture; none where it is no place of a dial."""
-    given = event if isinstance(event, Mapping) else {}
-    dial = next((dial for dial in dials if dial.name == given.get("dial")), None)
-    value = given.get("value")
+    """Return the changes of the settings by an event of the picture; none for what is no place of a dial."""
+    said = event.get("turned") if isinstance(event, Mapping) else None
+    values = said if isinstance(said, Mapping) else {}
+    changes: dict[str, Any] = {}
+    for dial in dials:
+        if dial.name in values:
+            changes |= _changes(dial, values[dial.name])
+    return changes
+
+
+def _changes(dial: Dial | Pressed, value: object) -> dict[str, Any]:
     if isinstance(dial, Pressed):
         return {dial.name: in_mask_order(map(str, value))} if isinstance(value, list) else {}
-    if dial is None or isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return {}
     if dial.name == TEMPERATURE:
         score = at_temperature(value)

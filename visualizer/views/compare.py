@@ -229,20 +229,16 @@ def _grids(
     address = picture_address("compare", run.settings, shown, numbers)
     unturned = picture_address("compare", *before_turning(run.settings, shown, dials), numbers)
 
-    def select(event: object) -> None:
-        places = {name: state.index_in(event, name) for name in ("layer", "head", "query", "key")}
-        state.select(**places, **looks_in(event))
-
     def show(event: object) -> None:
-        state.select(layer=state.index_in(event, "layer"), **looks_in(event))
-
-    def turn(event: object) -> None:
-        show(event)
         changes = turned(event, dials)
-        if changes.keys() <= set(MASKS_OF_BOTH):
-            state.select(**changes)
-        else:
+        masks = {name: changes.pop(name) for name in MASKS_OF_BOTH if name in changes}
+        state.select(layer=state.index_in(event, "layer"), **masks, **looks_in(event))
+        if changes:
             state.change(**changes)
+
+    def select(event: object) -> None:
+        show(event)
+        state.select(**{name: state.index_in(event, name) for name in ("head", "query", "key")})
 
     key = "compare_grids"
     mount(
@@ -259,7 +255,6 @@ def _grids(
         ),
         select=select,
         shown=show,
-        turned=turn,
     )
 
 

@@ -61,15 +61,12 @@ def render(run: Run, selection: Selection) -> None:
     def show(event: object) -> None:
         layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
         state.select(layer=layer, head=head, **looks_in(event))
+        if changes := turned(event, dials):
+            state.change(**changes)
 
     def choose_cell(event: object) -> None:
         show(event)
         state.select_cell(state.index_in(event, "query"), state.index_in(event, "key"))
-
-    def turn(event: object) -> None:
-        show(event)
-        if changes := turned(event, dials):
-            state.change(**changes)
 
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(
@@ -88,7 +85,6 @@ def render(run: Run, selection: Selection) -> None:
         ),
         select=choose_cell,
         shown=show,
-        turned=turn,
     )
     if light:  # the card says what is seen
         return

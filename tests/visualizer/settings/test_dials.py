@@ -40,10 +40,10 @@ def test_a_dial_never_leads_to_more_tokens_than_are_drawn_and_never_below_where_
 
 def test_an_event_changes_the_setting_that_its_dial_stands_for():
     dials = dials_of(BOTH, KIND, 9, 9)
-    assert turned({"dial": "window", "value": 6}, dials) == {"window": 6}
-    assert turned({"dial": "temperature", "value": 0.5}, dials) == {"score": "score / 0.5"}
-    assert turned({"dial": "mask", "value": ["padding", "causal", "no such"]}, dials) == {
-        "mask": ("causal", "padding")
+    assert turned({"turned": {"window": 6}}, dials) == {"window": 6}
+    assert turned({"turned": {"temperature": 0.5, "mask": ["padding", "causal", "no such"]}}, dials) == {
+        "score": "score / 0.5",
+        "mask": ("causal", "padding"),
     }
     assert before_turning(BOTH, Selection(), dials)[0] == replace(BOTH, mask=("causal",), window=3, pad=0, score="")
 
@@ -72,14 +72,15 @@ def test_a_trained_model_has_the_heads_that_it_learned_with():
     [
         None,
         {},
-        {"dial": "prefix", "value": 3},
-        {"dial": "window"},
-        {"dial": "window", "value": 0},
-        {"dial": "window", "value": "3"},
-        {"dial": "pad", "value": 65},
-        {"dial": "pad", "value": float("nan")},
-        {"dial": "temperature", "value": 11},
-        {"dial": ["window"], "value": 3},
+        {"turned": ["window"]},
+        {"turned": {"prefix": 3}},
+        {"turned": {"window": None}},
+        {"turned": {"window": 0}},
+        {"turned": {"window": "3"}},
+        {"turned": {"pad": 65}},
+        {"turned": {"pad": float("nan")}},
+        {"turned": {"temperature": 11}},
+        {"turned": {"mask": "causal"}},
     ],
 )
 def test_an_event_that_is_none_changes_nothing(event):

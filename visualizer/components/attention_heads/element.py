@@ -50,9 +50,9 @@ def attention_heads(
     light: "head" brings the head shown first out among the others.
     seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`,
         `head` and `looks` from here only when `seq` is not older than that.
-    `shown` is {"layer", "head", "seq"} and each of `LOOKS` as a text; the picture has changed already when it
-    arrives: once the person pauses, or turns to something else. `select` is the same with "query" and "key";
-    `turned` the same with "dial", its name, and "value", once it rests.
+    `shown` is {"layer", "head", "turned", "seq"} and each of `LOOKS` as a text, where "turned" has the
+    values of the dials that `seq` does not know of; the picture has changed already when it arrives: once
+    the person pauses, or turns to something else. `select` is the same with "query" and "key".
     Raises ValueError when shapes, labels and names do not agree.
     """
     header = {
@@ -74,7 +74,7 @@ def attention_heads(
         masks = {"blocked": blocked}
         labels: dict[str, Any] = {"rows": rows, "columns": columns, "head_names": head_names}
         data = payload({"weights": weights}, masks, header=header, precision=precision, **labels)
-    return Picture("attention_heads/element.js", data, key, ("select", "shown", "turned"))
+    return Picture("attention_heads/element.js", data, key, ("select", "shown"))
 
 
 def payload(

@@ -40,8 +40,8 @@ def compare_grids(
     weights: of A and of B, (L, H, Tq, Tk) in [0, 1]; or the address at which the browser finds them.
     blocked_a, blocked_b: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by_a[i]` or
         `blocked_by_b[i]` blocks the cell; None without masks, and where they come with the weights.
-    The other arguments, `select`, `shown` and `turned` are those of `attention_heads`. Raises ValueError when
-    shapes, labels and names do not agree.
+    The other arguments, `select` and `shown` are those of `attention_heads`. Raises ValueError when shapes, labels
+    and names do not agree.
     """
     header = {
         "key": key,
@@ -62,4 +62,4 @@ def compare_grids(
         masks = {"blocked_a": blocked_a, "blocked_b": blocked_b}
         numbers = dict(zip("ab", weights, strict=True))
         data = payload(numbers, masks, rows=rows, columns=columns, head_names=head_names, header=header)
-    return Picture("compare_grids/element.js", data, key, ("select", "shown", "turned"))
+    return Picture("compare_grids/element.js", data, key, ("select", "shown"))

@@ -4,11 +4,9 @@ import { textsOf } from "./texts.js";
 
 const say = textsOf("shared/dials");
 
-const PAUSE = 400; // milliseconds after which a dial that is moved by keys rests
-
 /**
  * The dials of a picture, and the names that are pressed there. turn(): one of them is somewhere else;
- * rest(name, value): a person has let go of it, or has not touched its keys for a while.
+ * rest(name, value): a person has let go of it, at a key each time.
  */
 export class Dials {
   constructor({ turn, rest }) {
@@ -19,10 +17,6 @@ export class Dials {
     this.element = makeElement("div", "dials");
   }
 
-  destroy() {
-    for (const dial of this.dials.values()) dial.destroy();
-  }
-
   /**
    * Show the dials of a header, {name, label, help, value, least, most, parameters, is_foremost}, and its names to press,
    * {name, label, help, value, offered, is_foremost}.
@@ -31,7 +25,6 @@ export class Dials {
     const names = described.map(({ name }) => name);
     for (const [name, dial] of this.dials) {
       if (names.includes(name)) continue;
-      dial.destroy();
       dial.element.remove();
       this.dials.delete(name);
     }
@@ -71,25 +64,7 @@ class Dial {
     this.text = makeElement("output", "dial-text");
     this.label = makeElement("span");
     this.element = makeElement("label", "dial", { "data-dial": name }, [this.label, this.slider, this.text]);
-    this.isByKeys = false;
-    this.timer = 0;
-    const tell = () => {
-      clearTimeout(this.timer);
-      this.timer = 0;
-      rest(name, this.value);
-    };
-    this.slider.addEventListener("pointerdown", () => (this.isByKeys = false));
-    this.slider.addEventListener("keydown", () => (this.isByKeys = true));
-    this.slider.addEventListener("change", () => {
-      clearTimeout(this.timer);
-      if (this.isByKeys) this.timer = setTimeout(tell, PAUSE);
-      else tell();
-    });
-    this.slider.addEventListener("blur", () => this.timer && tell());
-  }
-
-  destroy() {
-    clearTimeout(this.timer);
+    this.slider.addEventListener("change", () => rest(name, this.value));
   }
 
   show({ label, help, value, least, most, parameters }) {
@@ -132,8 +107,6 @@ class Pressed {
       rest(name, this.value);
     });
   }
-
-  destroy() {}
 
   show({ label, help, value, offered }) {
     setText(this.label, label);

@@ -98,9 +98,9 @@ export class LayeredPicture extends FetchedPicture {
       const { dial_address: address } = this.data; // none where no link carries what is shown
       if (address) follower.follow(this.dials.addressFrom(address));
     };
-    this.dials = new Dials({ turn, rest: (dial, value) => this.controls.events.send("turned", { dial, value }) });
+    this.dials = new Dials({ turn, rest: (dial, value) => this.controls.rest(dial, value) });
     this.exact = new ExactNumbers();
-    this.endings.push(() => this.dials.destroy(), () => this.exact.forget());
+    this.endings.push(() => this.exact.forget());
   }
 
   get seen() {

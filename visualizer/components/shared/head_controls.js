@@ -21,6 +21,7 @@ export class HeadControls {
   constructor(root, host, { draw, move }) {
     this.draw = draw;
     this.move = move;
+    this.turned = {}; // the dials that the host has not heard of, by name
     this.layers = makeLayerControl((layer) => this.choose(layer, this.head));
     this.chips = makeHeadChips((shown, alone) => {
       this.choose(this.layer, alone ?? this.head);
@@ -40,6 +41,7 @@ export class HeadControls {
       this.layer = data.layer;
       this.head = data.head ?? 0;
       this.looks = data.looks;
+      this.turned = {};
     }
     this.layer = clamp(this.layer, 0, layers - 1);
     this.head = clamp(this.head, 0, heads - 1);
@@ -97,16 +99,22 @@ export class HeadControls {
     this.move(isOtherLayer);
   }
 
+  /** A dial rests at a value. */
+  rest(dial, value) {
+    this.turned[dial] = value;
+    this.events.changed();
+  }
+
   /** A person selects a cell. */
   select(head, query, key) {
     this.head = head;
     this.events.send("select", { query, key });
   }
 
-  /** The message to the host: layer and head, and the looks as texts. */
+  /** The message to the host: layer and head, the looks as texts, and the dials that were turned. */
   written() {
     const looks = Object.entries(this.looks).map(([name, value]) => [name, String(value)]);
-    return { ...Object.fromEntries(looks), layer: this.layer, head: this.head };
+    return { ...Object.fromEntries(looks), layer: this.layer, head: this.head, turned: { ...this.turned } };
   }
 
   destroy() {
