@@ -41,7 +41,7 @@ def main() -> None:
             page.keyboard.press("ArrowRight")
             settle(page)
         frames[-1] = (frames[-1][0], MILLISECONDS["view"])
-        for view in ("Step through", "Heads", "Compare masks", "Generate"):
+        for view in ("Step through", "Heads", "Compare", "Generate"):
             choose_view(page, view)
             frames.append((seen(page), MILLISECONDS["view"]))
     (first, _), others = frames[0], [frame for frame, _ in frames[1:]]

@@ -25,7 +25,7 @@ def elements(page: Page) -> dict[str, int]:
 def test_no_view_interprets_a_text(open_app):
     page = open_app(text="nothing yet", view="compare", query=3)
     names = page.locator(".st-key-batch").get_by_role("radio")
-    for view, title in {"compare": "Compare masks", "heads": "Heads", "step": "Step through"}.items():
+    for view, title in {"compare": "Compare", "heads": "Heads", "step": "Step through"}.items():
         if view != "compare":
             choose_view(page, title)
         type_text(page, PLAIN)

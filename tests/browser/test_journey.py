@@ -98,7 +98,7 @@ def numbers_of_the_step_are_those_of_the_model(page: Page, chosen: Settings) -> 
 
 
 def numbers_of_the_comparison_are_those_of_the_model(page: Page, chosen: Settings) -> None:
-    choose_view(page, "Compare masks")
+    choose_view(page, "Compare")
     with rerun(page, "compare_grids"):
         pill(page, "mask_b", "Sliding window").click()
     assert link_of(page)["mask_b"] == "causal,sliding_window"

@@ -55,7 +55,7 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
     page.get_by_role("button", name="next layer").click()
     with rerun(page):
         click_cell(panels(page, "attention_heads_encoder_self_attention").nth(1), 3, 2, (4, 4))
-    choose_view(page, "Compare masks")
+    choose_view(page, "Compare")
     for name, mask in (("mask_a", "Padding"), ("mask_b", "Prefix")):
         with rerun(page):
             pill(page, name, mask).click()

@@ -29,7 +29,7 @@ def test_a_checkpoint_is_opened_and_masked_in_its_picture(open_app, tmp_path):
         page.get_by_role("button", name="Back to the causal mask").click()
     assert "mask" not in link_of(page)
 
-    choose_view(page, "Compare masks")
+    choose_view(page, "Compare")
     expect(page.get_by_text("of the weight moved").first).to_be_visible()
     choose_view(page, "Mask lab")
     expect(page.locator(".st-key-mask_painter")).to_contain_text("10 of 25 cells blocked")

@@ -70,7 +70,7 @@ def test_what_is_done_first_after_a_restart_is_done(page, server):
     open_link(page, server, view="step", text="a b c d e f")
     kill(page, server)
     restart(page, server)
-    page.get_by_role("radio", name="Compare masks", exact=True).click()
+    page.get_by_role("radio", name="Compare", exact=True).click()
     expect(page.locator(".st-key-compare_grids")).to_be_visible()
     assert link_of(page) == {"view": "compare", "text": "a b c d e f"}
     kill(page, server)

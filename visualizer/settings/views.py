@@ -32,7 +32,7 @@ VIEWS: Mapping[str, View] = {
     "way": View("Follow a token", "token_way"),
     "step": View("Step through", "step", shows_batch=True, asks=True),
     "heads": View("Heads", "heads", asks=True, draws_heads=True),
-    "compare": View("Compare masks", "compare", asks=True, draws_heads=True),
+    "compare": View("Compare", "compare", asks=True, draws_heads=True),
     "lab": View("Mask lab", "lab.view"),
     "train": View("Train", "train.view", has_run=False),
     "generate": View("Generate", "generate.view"),

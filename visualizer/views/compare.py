@@ -1,4 +1,4 @@
-"""Compare masks: two runs of one input that differ in their masks alone, and what the difference did."""
+"""Compare: two runs beside each other, which differ in their masks, an edit or anything else, and what that did."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_the_model_is_the_first_choice_and_the_views_are_those_it_has():
         "Follow a token",
         "Step through",
         "Heads",
-        "Compare masks",
+        "Compare",
     ]
     assert not app.sidebar.text_area
     app.button(key="watched_example").click().run()
