@@ -302,6 +302,19 @@ def test_what_is_turned_is_told_together_once_the_hand_rests(show_link):
     wait_until_told(page, HEADS, mask=["strided"])
 
 
+def test_a_path_shows_the_map_of_all_heads_and_the_one_that_is_chosen_there(show):
+    labels = tuple("abcd")
+    axes = {"rows": Axis("query", labels), "columns": Axis("key", labels), "head_names": [[""] * 3] * 2}
+    masks = {"blocked": None, "blocked_by": ()}
+    weights = np.full((2, 3, 4, 4), 0.25, np.float32)
+    page = show([attention_heads(weights, **masks, **axes, layer=0, head=2, looks=Looks(), key=HEADS, light="map")])
+    titles = panels(page, HEADS).locator(".matrix-title")
+    expect(titles.filter(visible=True)).to_have_text(["head 2"])
+    page.locator(".thumbnail").nth(4).click()
+    expect(titles.filter(visible=True)).to_have_text(["head 1"])
+    expect(picture(page, HEADS).locator(".heads-bar, .chips").filter(visible=True)).to_have_count(0)
+
+
 def test_the_query_follows_the_pointer_along_the_tokens_and_the_host_hears_where_it_lets_go(show_link):
     page = show_link(view="heads", text="a b c d e f", architecture="encoder", query=0, key=1)
     chips = picture(page, "token_strip").locator(".chip")

@@ -23,7 +23,7 @@ from visualizer.settings.lines import lines_of
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.painted_mask import EVERYWHERE
 from visualizer.settings.settings import Selection, Settings
-from visualizer.views.head_measures import measure_heads
+from visualizer.stages.head_measures import measure_heads
 from visualizer.views.lab.mask_edits import put_in_place, taken_over
 
 LINES = ("the cat saw the dog", "a dog", "the dog saw")

@@ -11,12 +11,13 @@ from torch import Tensor
 from model.masks import with_leading_axes
 from model.texts import texts_of
 from visualizer.components.axis import Axis
-from visualizer.guide.words import PathFacts
+from visualizer.guide.words import MEASURES, PathFacts
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.paths import attention_modules, layer_of, with_layer
 from visualizer.runs.run import Run
-from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, default_stage
+from visualizer.stages.head_measures import measure_heads
 from visualizer.stages.informative import cell_at
 
 say = texts_of(__name__)
@@ -53,12 +54,15 @@ def _of_run(run: Run) -> Iterator[str]:
     yield "answers_in_place" if settings.architecture == "encoder" else "expects_next"
     if settings.weights not in WORKED_EXAMPLES:
         yield settings.weights
-        if settings.weights != TRAINED:
+        if settings.weights not in (TRAINED, PRETRAINED):
             yield "untrained"
-    if settings.positions != "none":
+    if "probabilities" in run.trace:
+        yield "predicts"
+    is_ours = settings.weights != PRETRAINED
+    if is_ours and settings.positions != "none":
         yield "positions"
     yield "two_texts" if settings.architecture == "encoder-decoder" else "one_text"
-    if settings.activation == "relu":
+    if is_ours and settings.activation == "relu":
         yield "relu"
     yield "several_layers" if settings.depth > 1 else "one_layer"
 
@@ -66,7 +70,8 @@ def _of_run(run: Run) -> Iterator[str]:
 def _sizes(run: Run) -> Iterator[tuple[str, str]]:
     if run.settings.weights in WORKED_EXAMPLES:
         return
-    yield "d_model", str(run.settings.d_model)
+    if run.settings.weights != PRETRAINED:
+        yield "d_model", str(run.settings.d_model)
     if any(path.endswith("inputs.scaled_embedding") for path in run.trace):
         yield "embedding_scale", number(math.sqrt(run.settings.d_model))
     yield "n_layers", str(run.settings.depth)
@@ -98,7 +103,12 @@ class _Attention:
         if where_repeated(self.rows, self.cell.row):
             yield "repeated"
         yield "inside" if self.next() else "at_end"
-        if (seen := self.seen()) is not None:
+        if len(set(self.columns.labels)) < len(self.columns.labels):
+            yield "repeats"
+        seen = self.seen()
+        if seen is None:
+            yield "unmasked"
+        else:
             yield "masked"
             yield "sees_all" if bool(seen.all()) else "blocked"
 
@@ -168,6 +178,13 @@ class _Attention:
             yield "d_k", str(run.trace[f"{module}.q"].value.shape[-1])
         yield "layer", str(layer_of(module))
         yield from self.of_layer()
+        if run.settings.weights == PRETRAINED:
+            yield from self.measured()
+
+    def measured(self) -> Iterator[tuple[str, str]]:
+        """The means of the head's measures, as shares of its attention."""
+        values = measure_heads(self.run, [self.module])[self.cell.head].values
+        yield from ((name, percent(values[name])) for name in MEASURES if not math.isnan(values[name]))
 
     def of_layer(self) -> Iterator[tuple[str, str]]:
         """Yield the width of the layer's feed-forward network, and the number of its hidden values above zero."""

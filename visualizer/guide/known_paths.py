@@ -1,4 +1,4 @@
-"""The path that comes with Headlight, and those that were opened here, under names that a link can carry."""
+"""The paths that come with Headlight, and those that were opened here, under names that a link can carry."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ import hashlib
 from pathlib import Path
 
 from visualizer.guide.path import GuidedPath, read_path, write_path
+from visualizer.settings.settings import Selection
 from visualizer.work.cache import Kept
 
-FIRST_PATH = read_path((Path(__file__).parent / "first_path.json").read_bytes())
+FIRST_PATH, OF_CHECKPOINT = (
+    read_path((Path(__file__).parent / f"{name}.json").read_bytes()) for name in ("first_path", "checkpoint_path")
+)
 
 _KEPT: Kept[str, GuidedPath] = Kept(room=64)
 
 
 def keep_path(path: GuidedPath) -> str:
-    """Remember a path for all sessions, and give the name under which ``path_named`` finds it."""
+    """Remember a path for all sessions, and give the name under which ``chosen_path`` finds it."""
     name = hashlib.sha256(write_path(path).encode()).hexdigest()[:12]
     _KEPT.keep(name, path)
     return name
 
 
-def path_named(name: str) -> GuidedPath | None:
-    """The path of a name, which is ``FIRST_PATH`` for none; None for one that this server does not know."""
-    return _KEPT.get(name) if name else FIRST_PATH
+def usual_path(selection: Selection) -> GuidedPath:
+    """The path that comes with Headlight for the model that is looked at."""
+    return OF_CHECKPOINT if selection.source == "pretrained" else FIRST_PATH
+
+
+def chosen_path(selection: Selection) -> GuidedPath | None:
+    """The path that is walked; None for one that this server does not know."""
+    return _KEPT.get(selection.path) if selection.path else usual_path(selection)

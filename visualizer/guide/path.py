@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from model.texts import texts_of
-from visualizer.guide.words import problem_of_condition, problem_of_line
+from visualizer.guide.words import MEASURES, problem_of_condition, problem_of_line
 from visualizer.safe_text import visible
 
 say = texts_of(__name__)
@@ -23,11 +23,11 @@ MOST_LINES = 12
 LIGHTS: Mapping[str, tuple[str, ...]] = {
     "way": ("stream", "head", "feed_forward", "prediction"),
     "step": ("cell", "row", "column"),
-    "heads": ("head",),
+    "heads": ("head", "map"),
 }
 """The views that a stop can show, and what can be lit in each."""
 
-_FIELDS = ("title", "view", "stage", "layer", "head", "query", "key", "light", "if", "words", "try")
+_FIELDS = ("title", "view", "stage", "layer", "head", "query", "key", "measure", "light", "if", "words", "try")
 _PLACES = {"layer": 11, "head": 15, "query": 511, "key": 100_000}
 
 
@@ -47,6 +47,7 @@ class Stop:
         head: the head; the one that is looked at where it is not said. So with the query.
         query: the token that looks.
         key: the column; one that says something where it is not said.
+        measure: the layer and head are those with the most of it; empty for those above.
     """
 
     title: str
@@ -60,6 +61,7 @@ class Stop:
     head: int | None = None
     query: int | None = None
     key: int | None = None
+    measure: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,12 +124,15 @@ def _stop(given: object, number: int) -> Stop:
         raise ValueError(say("condition_no_text", number=number))
     if condition and (problem := problem_of_condition(condition)):
         raise ValueError(say("condition", number=number, problem=problem))
+    measure = given.get("measure", "")
+    if measure and measure not in MEASURES:
+        raise ValueError(say("measure", number=number, measures=", ".join(MEASURES)))
     words = _lines(given.get("words"), say("words", number=number))
     if not words:
         raise ValueError(say("no_words", number=number))
     trial = _lines(given.get("try", ()), say("trial", number=number))
     places = {name: _place(given[name], name, number) for name in _PLACES if name in given}
-    return Stop(title, view, light, words, trial, stage, condition, **places)
+    return Stop(title, view, light, words, trial, stage, condition, measure=measure, **places)
 
 
 def _title(given: object, refusal: str) -> str:
@@ -165,6 +170,7 @@ def _written(stop: Stop) -> dict[str, Any]:
         "head": stop.head,
         "query": stop.query,
         "key": stop.key,
+        "measure": stop.measure,
         "light": stop.light,
         "if": stop.condition,
         "words": list(stop.words),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from visualizer.guide.facts import facts_at
-from visualizer.guide.known_paths import path_named
+from visualizer.guide.known_paths import chosen_path
 from visualizer.guide.path import GuidedPath, Stop
 from visualizer.guide.words import PathFacts, holds
 from visualizer.pictures.token_way import stack_of
 from visualizer.runs.paths import attention_modules, layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection, default_stage
+from visualizer.stages.head_measures import HeadMeasures, measure_heads
 from visualizer.stages.informative import cell_at
 from visualizer.state import drafts, state
 from visualizer.work.cache import cached_run
@@ -41,12 +43,22 @@ def has_stop(run: Run, stop: Stop, selection: Selection) -> bool:
         return False
     if stop.view == "heads" and not attention_modules(run.trace):
         return False
+    if stop.measure and foremost(run, path, stop.measure) is None:
+        return False
     return not stop.condition or holds(stop.condition, facts_at(run, path, selection))
 
 
 def stops_of(run: Run, path: GuidedPath, selection: Selection) -> tuple[int, ...]:
     """The numbers, from 1, of the stops that a run has."""
     return tuple(i for i, stop in enumerate(path.stops, start=1) if has_stop(run, stop, selection))
+
+
+def foremost(run: Run, path: str, measure: str) -> HeadMeasures | None:
+    """The head with the most of a measure, in all layers of the attention that a stage is of; None without any."""
+    kind = without_layer(path)
+    of_kind = [module for module in attention_modules(run.trace) if kind.startswith(f"{without_layer(module)}.")]
+    found = [head for head in measure_heads(run, of_kind) if not math.isnan(head.values[measure])]
+    return max(found, key=lambda head: head.values[measure], default=None)
 
 
 def nearest_stop(numbers: tuple[int, ...], number: int) -> int:
@@ -57,7 +69,13 @@ def nearest_stop(numbers: tuple[int, ...], number: int) -> int:
 def facts_of_stop(run: Run, stop: Stop, selection: Selection) -> PathFacts:
     """Return the facts at a stop for the current selection."""
     path = stage_in(run, stop) or next(iter(run.trace))
-    return facts_at(run, path, selection, on_its_way=stop.view == "way")
+    if stop.view == "heads":  # whose picture goes to any layer
+        path = with_layer(run.trace, without_layer(path), selection.layer)
+    facts = facts_at(run, path, selection, on_its_way=stop.view == "way")
+    if not stop.measure or (head := foremost(run, path, stop.measure)) is None:
+        return facts
+    is_foremost = (head.layer, head.head) == (selection.layer, selection.head)
+    return replace(facts, holding=facts.holding | {"foremost" if is_foremost else "another_head"})
 
 
 def is_at(run: Run, stop: Stop, selection: Selection) -> bool:
@@ -70,6 +88,7 @@ def is_at(run: Run, stop: Stop, selection: Selection) -> bool:
 def place_of(run: Run, stop: Stop, number: int, selection: Selection) -> Selection:
     """The selection that a stop begins with: its own places, and for the rest what was looked at."""
     path = stage_in(run, stop) or next(iter(run.trace))
+    head = foremost(run, path, stop.measure) if stop.measure else None
     found = replace(
         selection,
         guided=True,
@@ -77,21 +96,21 @@ def place_of(run: Run, stop: Stop, number: int, selection: Selection) -> Selecti
         stop=number,
         view=stop.view,
         stage=without_layer(path),
-        layer=layer_of(path),
-        head=selection.head if stop.head is None else stop.head,
+        layer=layer_of(path) if head is None else head.layer,
+        head=(selection.head if stop.head is None else stop.head) if head is None else head.head,
         query=selection.query if stop.query is None else stop.query,
         key=Selection().key if stop.key is None else stop.key,
         cell=stop.key is not None,
     )
     if stop.view == "heads" and stop.key is None:  # its picture shows the column that is chosen, whichever it is
-        found = replace(found, key=cell_at(run, path, found).column)
+        found = replace(found, key=cell_at(run, with_layer(run.trace, found.stage, found.layer), found).column)
     return run.nearest(found)
 
 
 def go_to(number: int) -> None:
     """Go to a stop of the path that is open, or to the nearest one that the run has, as a callback does."""
     choices = state.chosen()
-    path = path_named(choices.selection.path)
+    path = chosen_path(choices.selection)
     if path is None:
         return
     try:
@@ -122,7 +141,7 @@ def _with_token_of(selection: Selection, run: Run, stop: Stop) -> Selection:
 
 def light_at(run: Run, selection: Selection) -> str:
     """The light in the picture; empty outside of a path, and where something else is looked at than its stop."""
-    path = path_named(selection.path)
+    path = chosen_path(selection)
     if not selection.guided or selection.hidden or path is None or not 1 <= selection.stop <= len(path.stops):
         return ""
     stop = path.stops[selection.stop - 1]

@@ -15,10 +15,15 @@ say = texts_of(__name__)
 Condition = Literal[
     "expects_next", "answers_in_place", "hand_built", "random", "trained", "untrained", "repeated", "positions",
     "masked", "blocked", "sees_all", "causal", "padding", "one_head", "several_heads", "one_layer",
-    "several_layers", "one_text", "two_texts", "at_end", "inside", "relu",
+    "several_layers", "one_text", "two_texts", "at_end", "inside", "relu", "unmasked", "repeats", "predicts",
+    "foremost", "another_head",
 ]  # fmt: skip
 CONDITIONS = frozenset[str](get_args(Condition))
 """The conditions that may stand behind ``if`` before a line, and behind ``"if"`` in a stop."""
+
+Measure = Literal["previous_token", "first_token", "induction"]
+MEASURES: tuple[str, ...] = get_args(Measure)
+"""The measures of the heads of a checkpoint that a stop can look for, and name the mean of."""
 
 Value = Literal[
     "token", "position", "n_tokens", "id", "vocabulary", "d_model", "d_k", "d_ff", "n_heads", "head", "head_name",
@@ -26,7 +31,7 @@ Value = Literal[
     "n_active", "answer", "probability", "token_at", "key_at", "next", "embedding_scale", "scaled_score", "earlier",
     "earlier_at", "n_earlier",
 ]  # fmt: skip
-VALUES = frozenset[str](get_args(Value))
+VALUES = frozenset[str]((*get_args(Value), *MEASURES))
 """The names that may stand in braces: a word or a number of the run."""
 
 _OF_A_PERSON = frozenset({"token", "key", "answer", "next", "earlier"})

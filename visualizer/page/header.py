@@ -23,7 +23,7 @@ from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import Selection, Settings
 from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
@@ -53,9 +53,16 @@ def style() -> None:
     st.html(f"<style>{_STYLE}{''.join(added)}</style>")
 
 
-def offers_path(selection: Selection) -> bool:
-    """True if the guided path has a button of its own: where the app opens, and when the path was left."""
-    return selection.source == "built" and (selection.view == "way" or bool(selection.stop))
+def offers_path(settings: Settings, selection: Selection) -> bool:
+    """True if the guided path has a button of its own: in the first view of a source, and when it was left."""
+    begins_in = {"built": "way", "pretrained": "heads"}.get(selection.source, "")
+    if not begins_in or (selection.view != begins_in and not selection.stop):
+        return False
+    if selection.source == "built":
+        return True
+    from visualizer.runs.checkpoints import opened  # brings torch, which the sidebar of a checkpoint has brought
+
+    return opened(settings) is not None
 
 
 def header(place: AbstractContextManager[object]) -> None:
@@ -63,14 +70,15 @@ def header(place: AbstractContextManager[object]) -> None:
 
     The path does without them.
     """
-    selection = state.chosen().selection
+    settings, selection = state.chosen().settings, state.chosen().selection
     if is_walked(selection):
         return
+    has_button = offers_path(settings, selection)
     with place, st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         offered = list(VIEWS_OF[selection.source])
         widgets.segments("view", offered, help=None, label_visibility="collapsed", wrap=True)
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
-            if offers_path(selection):
+            if has_button:
                 is_left = bool(selection.stop)
                 st.button(
                     say("go_on") if is_left else say("begin"),
@@ -78,13 +86,12 @@ def header(place: AbstractContextManager[object]) -> None:
                     on_click=state.callback(begin),
                     type="secondary" if is_left else "primary",
                 )
-            examples_menu(offers_path=not offers_path(selection))
+            examples_menu(offers_path=selection.source == "built" and not has_button)
 
 
 def is_walked(selection: Selection) -> bool:
     """True if the card of the guided path is on the page; not where results are covered, which it would tell."""
-    is_built = selection.source == "built" and has_run("built", selection.view)
-    return selection.guided and not selection.hidden and is_built
+    return selection.guided and not selection.hidden and has_run(selection.source, selection.view)
 
 
 def remarks(choices: Choices) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from model.texts import texts_of
 from visualizer.components.path_card import PathCard, path_card
 from visualizer.glossary import GLOSSARY
-from visualizer.guide.known_paths import FIRST_PATH, keep_path, path_named
+from visualizer.guide.known_paths import chosen_path, keep_path, usual_path
 from visualizer.guide.path import MAX_BYTES, GuidedPath, read_path, write_path
 from visualizer.guide.walking import facts_of_stop, go_to, is_at, nearest_stop, stops_of
 from visualizer.guide.words import told
@@ -19,6 +19,7 @@ from visualizer.page.file_field import file_field
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
+from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.settings import Selection
 from visualizer.state import state
 
@@ -29,7 +30,7 @@ _KEY = "path_card"
 
 def walk(run: Run, selection: Selection) -> None:
     """Draw the card of the stop."""
-    path = path_named(selection.path)
+    path = chosen_path(selection)
     numbers = stops_of(run, path, selection) if path else ()
     with _line():
         if path is None:
@@ -47,7 +48,7 @@ def walk_nowhere(selection: Selection, say_why: Callable[[], None]) -> None:
         with st.container():
             say_why()
             st.info(say("goes_on"))
-        _beside(path_named(selection.path), has_card=False)
+        _beside(chosen_path(selection), has_card=False)
 
 
 def _line() -> AbstractContextManager[object]:
@@ -63,8 +64,12 @@ def _beside(path: GuidedPath | None, *, has_card: bool) -> None:
                 sidebar.texts(choices.settings)
         _other_paths(path)
         if not has_card:
-            leave = state.callback(state.select, guided=False)
-            st.button(say("leave"), key="leave_path", on_click=leave, width="stretch")
+            way_out()
+
+
+def way_out() -> None:
+    """The button that leaves the path where no card has it."""
+    st.button(say("leave"), key="leave_path", on_click=state.callback(state.select, guided=False))
 
 
 def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, ...]) -> None:
@@ -101,6 +106,8 @@ def _onward(run: Run) -> tuple[tuple[str, str], ...]:
     if (example := run.example) is not None:
         has = {"step": True, "heads": example.attends, "compare": example.mask is not None}
         return tuple((view, label) for view, label in _OF_EXAMPLES if has[view])
+    if run.settings.weights == PRETRAINED:
+        return ("way", say("way")), ("compare", say("compare")), ("heads", say("all_heads"))
     writes = run.settings.architecture in ("decoder", "encoder-decoder")
     last: tuple[str, str] = ("generate", say("generate")) if writes else ("compare", say("compare"))
     return ("lab", say("lab")), ("heads", say("heads")), last
@@ -120,7 +127,7 @@ def _other_paths(path: GuidedPath | None) -> None:
             st.markdown(f"**{markdown_safe(path.title)}**")
             st.download_button(say("save"), write_path(path), "path.json", "application/json", key="save_path")
         file_field(say("open"), key="path_file", most_bytes=MAX_BYTES, take=_open_file)
-        if path is not FIRST_PATH:
+        if path is not usual_path(state.chosen().selection):
             st.button(say("back"), key="first_path", on_click=state.callback(_open_path, ""))
 
 

@@ -12,7 +12,7 @@ from model.texts import texts_of
 from visualizer.page import header
 from visualizer.page.about_run import about_batch, another_order, broken_on_purpose, not_as_trained
 from visualizer.page.hints import hints
-from visualizer.page.path_card import walk, walk_nowhere
+from visualizer.page.path_card import walk, walk_nowhere, way_out
 from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
@@ -45,6 +45,8 @@ def show(choices: Choices) -> None:
     if source == "pretrained":
         checkpoint = door.open_or_offer(choices.settings, header.glossary_alone)
         if checkpoint is None:
+            if header.is_walked(choices.selection):
+                way_out()
             return
         choices = state.fit_to_checkpoint(checkpoint.part)
     if source == "recording":
@@ -74,10 +76,10 @@ def show(choices: Choices) -> None:
         sizes=sizes_of(run),
         edit=partial(edit_menu, run, path, choices.selection),
     )
-    if header.is_walked(choices.selection):
+    if is_walked := header.is_walked(choices.selection):
         walk(run, choices.selection)
     citation(run)
-    if source == "pretrained":
+    if source == "pretrained" and not is_walked:
         door.about(choices)
     if run.n_batch_items > 1:
         header.batch_items(_beginnings(run))

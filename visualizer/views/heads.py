@@ -21,10 +21,10 @@ from visualizer.settings.settings import Selection
 from visualizer.stages.attention import agreement
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
+from visualizer.stages.head_measures import applying, measure_heads
 from visualizer.state import state, widgets
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
-from visualizer.views.head_measures import applying, measure_heads
 from visualizer.views.predict.ask import ask_cells, asked_bar
 from visualizer.views.predict.questions import asked_of_layers
 from visualizer.views.save_run import save_run

@@ -12,7 +12,7 @@ from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.glossary import GLOSSARY
 from visualizer.guide import walking
 from visualizer.guide.facts import percent
-from visualizer.guide.known_paths import FIRST_PATH, keep_path, path_named
+from visualizer.guide.known_paths import FIRST_PATH, OF_CHECKPOINT, chosen_path, keep_path
 from visualizer.guide.path import read_path, write_path
 from visualizer.guide.walking import facts_of_stop, is_at, light_at, nearest_stop, place_of, stage_in, stops_of
 from visualizer.guide.words import Said, told
@@ -168,9 +168,10 @@ def test_a_path_is_written_as_it_was_read_and_found_again_by_its_name():
     assert read_path(write_path(FIRST_PATH).encode()) == FIRST_PATH
     mine = read_path(file_of(head=3, query=1, key=0, layer=1, light="row", **{"if": "masked and causal"}))
     assert read_path(write_path(mine).encode()) == mine
-    assert path_named(keep_path(mine)) is mine
-    assert path_named("") is FIRST_PATH
-    assert path_named("nothing") is None
+    assert chosen_path(Selection(path=keep_path(mine))) is mine
+    assert chosen_path(Selection()) is FIRST_PATH
+    assert chosen_path(Selection(source="pretrained")) is OF_CHECKPOINT
+    assert chosen_path(Selection(path="nothing")) is None
     run = compute_run(OPENING.settings)
     place = place_of(run, mine.stops[0], 1, OPENING.selection)
     assert (place.layer, place.head, place.query, place.key) == (1, 3, 1, 0)

@@ -20,7 +20,7 @@ from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.interventions import Intervention, write_interventions
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, write_planes
 from visualizer.settings.settings import Settings
-from visualizer.views.head_measures import measure_heads
+from visualizer.stages.head_measures import measure_heads
 from visualizer.work.cache import cached_run
 
 HEAD, HEAD_DIM = 1, 4

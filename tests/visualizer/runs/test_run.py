@@ -16,7 +16,7 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
-from visualizer.views.head_measures import measure_heads
+from visualizer.stages.head_measures import measure_heads
 
 
 def test_the_settings_offer_what_the_model_has():

@@ -23,6 +23,7 @@ const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that
 const MANY_LAYERS = 12; // of more, the overview stands beside the heads and stays in sight
 const WIDE = 800; // where there is room for that
 const BESIDE = 28; // between both, as in the style sheet
+const LEAST_ROW = 6; // of so high rows and higher ones, the head beside the map fits the window
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads extends LayeredPicture {
@@ -67,7 +68,7 @@ class AttentionHeads extends LayeredPicture {
   /** Put the heads below the overview, or beside one of many layers. */
   place() {
     const { layers, heads } = this.controls.size;
-    const isBeside = layers > MANY_LAYERS && this.width >= WIDE;
+    const isBeside = (layers > MANY_LAYERS || this.isMap) && this.width >= WIDE;
     this.room = isBeside ? this.width - widthOf(heads) - BESIDE : this.width;
     if (this.top.classList.contains("heads-beside") === isBeside) return;
     this.top.classList.toggle("heads-beside", isBeside);
@@ -120,6 +121,7 @@ class AttentionHeads extends LayeredPicture {
     controls.show(theme);
     this.place();
     this.top.classList.toggle("heads-alone", this.data.light === "head"); // a path shows the heads and their scale
+    this.top.classList.toggle("heads-of-map", this.isMap); // or the overview and one head
     this.mode.set(choices.drawn);
     this.legend.update(controls.scale(theme), { text: "weight", blocked: this.masks.anyIn(layer, size.heads) });
     this.legend.element.hidden = controls.curve.element.hidden = !asGrids;
@@ -150,12 +152,17 @@ class AttentionHeads extends LayeredPicture {
     this.overview.show(source, controls.layer, controls.head, width < 640 ? width : width * 0.46);
   }
 
+  /** True if a path shows the overview, and large the head that is chosen there. */
+  get isMap() {
+    return this.data.light === "map";
+  }
+
   drawGrids() {
-    const { choices, size } = this.controls;
-    const shown = [...choices.shown].sort((a, b) => a - b);
+    const { choices, head: chosen, size } = this.controls;
+    const shown = this.isMap ? [chosen] : [...choices.shown].sort((a, b) => a - b);
     while (this.panels.length < size.heads) this.panels.push(this.makePanel());
     while (this.panels.length > size.heads) this.panels.pop().element.remove();
-    this.panels.forEach((panel, head) => (panel.element.hidden = !choices.shown.has(head)));
+    this.panels.forEach((panel, head) => (panel.element.hidden = !shown.includes(head)));
     const limits = this.panelLimits(Math.max(1, shown.length));
     for (const head of shown) this.drawPanel(head, limits);
     this.markSelected();
@@ -182,7 +189,7 @@ class AttentionHeads extends LayeredPicture {
     const { rows, columns } = this.controls.size;
     const aspect = clamp(rows / columns, 0.3, 2) * 1.05;
     const smallest = this.smallestGrid();
-    const tallest = tallestGrid(this.grids, rows) - TITLE;
+    const tallest = tallestGrid(this.grids, rows, this.isMap ? LEAST_ROW : Infinity) - TITLE;
     const height = Math.min(HEADS_GALLERY.height, tallest);
     const side = galleryColumns(count, this.room, { ...HEADS_GALLERY, smallest, aspect, height });
     const width = Math.min((this.room - HEADS_GALLERY.gap * (side - 1)) / side, 760);
@@ -245,7 +252,7 @@ class AttentionHeads extends LayeredPicture {
   /** Another layer or head is shown. */
   move(isOtherLayer) {
     const { layer, head } = this.controls;
-    if (isOtherLayer) this.redraw();
+    if (isOtherLayer || this.isMap) this.redraw();
     else this.markSelected();
     this.overview.mark(layer, head);
     this.announce(`${this.data.key} layer ${layer}`);

@@ -47,7 +47,7 @@ def attention_heads(
     layer, head: what to show first, and looks: how. query, key_index: the selected cell, if any.
     dials: what can be turned in the picture; while it is, the numbers are fetched from `dial_address` and the
         parameters that the dials stand for.
-    light: "head" brings the head shown first out among the others.
+    light: "head" brings the head shown first out among the others, "map" shows it alone beside the overview.
     seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`,
         `head` and `looks` from here only when `seq` is not older than that.
     `shown` is {"layer", "head", "turned", "seq"} and each of `LOOKS` as a text, where "turned" has the

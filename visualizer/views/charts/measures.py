@@ -15,10 +15,10 @@ from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.server.mount import mount
 from visualizer.stages.derivations import Cell
+from visualizer.stages.head_measures import measure_heads
 from visualizer.state import state
 from visualizer.state.theme import theme
 from visualizer.views.head_map import clicked, head_maps
-from visualizer.views.head_measures import measure_heads
 
 say = texts_of(__name__)
 

@@ -13,7 +13,7 @@ from tests.visualizer.views.charts.test_charts import captions
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
-from visualizer.views.head_measures import measure_heads
+from visualizer.stages.head_measures import measure_heads
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,14 @@ import torch
 from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokens import Words, tokenized
+from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
+from tests.visualizer.guide.test_path_end import card_of
+from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
 from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.guide.facts import percent
+from visualizer.guide.known_paths import OF_CHECKPOINT
 from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
@@ -108,6 +113,45 @@ def test_a_head_is_left_out_and_put_back(tiny):
     assert f"loss of the text {losses[0]:.3f} → **{losses[1]:.3f}**" in said(app)
     app.button(key="take_back_0").click().run()
     assert "edits" not in link_of(app)
+
+
+@pytest.mark.parametrize("family", ["llama", "bert", "t5"])
+def test_the_path_leads_to_the_head_that_does_most_of_a_measure_and_says_how_much(family, tmp_path):
+    folder = str(saved(family, tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat the cat", "target": "un the" * (family == "t5")}
+    app = open_app(view="heads", source="pretrained", weights="pretrained", **query)
+    app.button(key="begin").click().run()
+    titles = [title for _, title in card_of(app)["stops"]]
+    left_out = {"bert": "The answer", "t5": "What came next last time"}.get(family)
+    assert titles == [stop.title for stop in OF_CHECKPOINT.stops if stop.title != left_out]
+    tell(app, "path_card", "go", stop=1 + titles.index("The token before"))
+    run = cached_run(app.session_state["_choices"].settings)
+    kind = "decoder" if family == "t5" else run.settings.architecture
+    stack = [run.trace[f"{kind}.layers.{layer}.self_attention.weights"].value[0] for layer in range(2)]
+    looks_back = torch.stack([weights.diagonal(-1, 1, 2).mean(-1) for weights in stack])
+    layer, head = divmod(int(looks_back.argmax()), looks_back.shape[1])
+    assert (chosen(app, "layer"), chosen(app, "head")) == (layer, head)
+    words = "".join(part[0] for part in card_of(app)["words"])
+    assert f"head {head} of layer {layer}, looks most at the token before" in words
+    assert f"{percent(float(looks_back.max()))} of a token's attention goes there" in words
+    other = (head + 1) % looks_back.shape[1]
+    tell(app, f"attention_heads_{kind}_self_attention", "shown", layer=layer, head=other)
+    words = "".join(part[0] for part in card_of(app)["words"])
+    assert f"Head {other} of layer {layer} is another one: {percent(float(looks_back[layer, other]))}" in words
+    tell(app, "path_card", "go", stop=2)
+    words = "".join(part[0] for part in card_of(app)["words"])
+    assert ("Nothing is hidden here" in words) is (family == "bert")
+    tell(app, "path_card", "go", stop=card_of(app)["stops"][-1][0])
+    assert [view for view, _ in card_of(app)["onward"]] == ["way", "compare", "heads"]
+    assert not app.exception
+
+
+def test_a_path_of_a_checkpoint_that_is_not_open_has_a_way_out(tiny):
+    app = open_app(view="heads", source="pretrained", weights="pretrained", pretrained_model=tiny, guided="on")
+    app.button(key="leave_path").click().run()
+    assert "guided" not in link_of(app)
+    assert any(one.label == "Checkpoint" for one in app.selectbox)
 
 
 @pytest.mark.parametrize("view", ["heads", "compare", "lab", "way", "step", "generate"])

@@ -11,7 +11,7 @@ from visualizer.runs.paths import attention_modules
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
-from visualizer.views.head_measures import applying, measure_heads
+from visualizer.stages.head_measures import applying, measure_heads
 
 BUILT = Settings(text="the dog saw the cat and the cat saw the dog", mask=(), n_heads=8, d_model=128, n_layers=1)
 
