@@ -133,8 +133,8 @@ class Task:
         if not self.texts.contains(text):
             unknown = list(dict.fromkeys(token[:_QUOTED] for token in tokens if token not in self._ids))
             if self.has_words and unknown:
-                said = " or ".join(", ".join(map(_quote, unknown[:_MOST_UNKNOWN])).rsplit(", ", 1))
-                raise ValueError(say("unknown_words", title=self.title, words=said, allowed=self.texts.allowed))
+                words = _listed(unknown)
+                raise ValueError(say("unknown_words", title=self.title, words=words, allowed=self.texts.allowed))
             if not typed.strip():
                 raise ValueError(say("empty", title=self.title, allowed=self.texts.allowed))
             quoted = _quote(typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…")
@@ -574,6 +574,12 @@ def _decoder_mask(ids: Tensor, is_causal: bool) -> Tensor:
 def _padded(rows: Sequence[Ids], n_padding: int) -> Tensor:
     longest = max(map(len, rows)) + n_padding
     return torch.tensor([(*row, *(PAD,) * (longest - len(row))) for row in rows])
+
+
+def _listed(unknown: Sequence[str]) -> str:
+    """Some words as a list: ``“a”, “b” or “c”``, or ``“a”, “b”, “c” and 2 more``."""
+    named, n_more = ", ".join(map(_quote, unknown[:_MOST_UNKNOWN])), len(unknown[_MOST_UNKNOWN:])
+    return say("more_unknown", words=named, count=n_more) if n_more else " or ".join(named.rsplit(", ", 1))
 
 
 def _quote(text: str) -> str:

@@ -55,26 +55,25 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
     )
     dials = page.locator(f".st-key-{HEADS} .dial")
     masks = "MasksCausalPaddingSliding windowPrefixStridedPainted"
-    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", masks, "Heads4", "Window1"])
-    open_fold(page, "View")
-    dials.nth(1).get_by_role("slider").evaluate(MOVE_TO, 3)
+    expect(dials).to_have_text(["Temperature1.00", masks, "Heads4", "Window1", "Padding tokens1"])
+    dials.nth(4).get_by_role("slider").evaluate(MOVE_TO, 3)
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("7 by 7"))
     with rerun(page, HEADS):
-        dials.nth(1).get_by_role("slider").evaluate("dial => dial.dispatchEvent(new Event('change'))")
+        dials.nth(4).get_by_role("slider").evaluate("dial => dial.dispatchEvent(new Event('change'))")
     assert link_of(page)["pad"] == "3"
     sent = messages_sent(page)
     with rerun(page, HEADS):
-        dials.nth(4).get_by_role("slider").evaluate(TWO_KEYS)
+        dials.nth(3).get_by_role("slider").evaluate(TWO_KEYS)
     assert messages_sent(page) == sent + 1
     assert "window" not in link_of(page)  # 3 is what is usual
     point_at(panels(page, HEADS).first, 0, 2, (7, 7))
     expect(tooltip(page)).not_to_contain_text("blocked")
     with rerun(page, HEADS):
         page.go_back()
-    expect(dials).to_have_text(["Temperature1.00", "Padding tokens3", masks, "Heads4", "Window1"])
+    expect(dials).to_have_text(["Temperature1.00", masks, "Heads4", "Window1", "Padding tokens3"])
     with rerun(page, HEADS):
         page.go_back()
-    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", masks, "Heads4", "Window1"])
+    expect(dials).to_have_text(["Temperature1.00", masks, "Heads4", "Window1", "Padding tokens1"])
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("5 by 5"))
 
 

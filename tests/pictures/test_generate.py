@@ -130,7 +130,7 @@ def test_another_temperature_is_drawn_at_the_step_that_a_person_went_to_meanwhil
 def test_the_cache_shows_which_rows_were_computed(show_link):
     page = show_link(**REVERSE, cached="on")
     page.keyboard.press("End")
-    said = "10 rows of the tokens so far instead of 55, and 10 of the source instead of 100"
+    said = "10 rows instead of 55, and 10 of the source instead of 100"
     expect(page.locator(".cache-sum")).to_contain_text(said)
     expect(page.get_by_role("img", name="step 10: 1 computed, 9 from the cache")).to_be_visible()
 

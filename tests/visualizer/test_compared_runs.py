@@ -86,7 +86,7 @@ def test_what_is_run_is_kept_and_let_go_again():
     app = open_app(view="compare", **A)
     app.button(key="keep_baseline").click().run()
     assert_healthy(app)
-    assert "B is as A still" in said(app)
+    assert "B is still the same as A" in said(app)
     app.slider(key="n_heads").set_value(2).run()
     assert "Heads (4 → 2)" in said(app)
     kept = baseline_of(Selection(baseline=in_link(app, "baseline")))
@@ -95,6 +95,23 @@ def test_what_is_run_is_kept_and_let_go_again():
     assert_healthy(app)
     assert "baseline" not in app.query_params
     assert app.slider(key="n_heads").value == 2
+
+
+def test_what_is_usual_is_kept_too():
+    app = open_app(view="compare")
+    app.button(key="keep_baseline").click().run()
+    assert "B is still the same as A" in said(app)
+    assert baseline_of(Selection(baseline=in_link(app, "baseline"))) == Settings()
+
+
+def test_words_that_are_numbered_alike_are_named():
+    def captions(app):
+        return " ".join(each.value for each in app.caption)
+
+    assert "“c” in A and “d” in B both have the id 4" in captions(compare(A, text="a b d"))
+    learned = {"weights": "trained", "task": "small_english"}
+    app = open_app(view="compare", baseline=urlencode({**learned, "text": "the cat"}), **learned, text="the mat")
+    assert "both have the id" not in captions(app)
 
 
 def test_a_run_that_cannot_be_had_says_why_and_is_let_go():

@@ -24,6 +24,7 @@ from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
 from model.tracing import Edit
 from visualizer.components.axis import Axis, SequenceName
+from visualizer.runs.head_notes import blocking, noted_name
 from visualizer.runs.kept import KeepsResults
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
@@ -212,9 +213,11 @@ class Run(KeepsResults):
         """Return the names of an attention's heads, which say what each does; "" where nothing is known."""
         return (self.head_names + ("",) * n_heads)[:n_heads]
 
-    def head_label(self, head: int) -> str:
-        """``head 2 · same token``."""
+    def head_label(self, head: int, module: str = "") -> str:
+        """``head 2 · same token``; of an attention with what its masks make of it."""
         name = self.names_of(head + 1)[head]
+        if module:
+            name = noted_name(name, blocking(self.mask_of(module)), is_cross=self.is_cross_attention(module))
         return say("named_head", head=head, name=name) if name else say("head", head=head)
 
     def position(self, path: str, row: int, batch: int) -> int:

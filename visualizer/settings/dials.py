@@ -52,7 +52,7 @@ def dials_of(
         found.append(Dial(TEMPERATURE, say("temperature"), say("temperature_help"), temperature, LEAST, MOST))
     if is_masked:
         sizes = [name for mask, name in SIZES.items() if mask in settings.mask]
-        found += [_whole(settings, name, max(n_queries, n_keys), is_foremost=True) for name in sizes]
+        found += [_whole(settings, name, max(n_queries, n_keys)) for name in sizes]
     if "padding" in settings.mask and not is_pretrained:
         found.append(_whole(settings, "pad", MAX_TOKENS - max(n_queries, n_keys) + settings.pad))
     return tuple(found)
@@ -80,10 +80,10 @@ def has_masks_in_picture(settings: Settings, selection: Selection) -> bool:
     return selection.view == "heads" and is_masked and not selection.hidden
 
 
-def _whole(settings: Settings, name: str, most: int, *, is_foremost: bool = False) -> Dial:
+def _whole(settings: Settings, name: str, most: int) -> Dial:
     field, value = FIELDS[name], getattr(settings, name)
     ends = (field.least, min(field.most, max(most, value)))
-    return Dial(name, field.label, field.help, value, *ends, is_foremost=is_foremost)
+    return Dial(name, field.label, field.help, value, *ends, is_foremost=True)
 
 
 def before_turning(

@@ -52,7 +52,7 @@ def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             name=stage.name,
-            title=run.head_label(head),
+            title=run.head_label(head, stage.module_path),
             array=to_array(every[head]),
             rows=rows,
             columns=columns,

@@ -65,6 +65,9 @@ from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)
 
+MOST_ROWS_WHOLE = 16
+"""Tables of up to so many rows are drawn whole; longer ones are scrolled in."""
+
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
@@ -127,6 +130,7 @@ def _with_baseline(b: Run, selection: Selection) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="baseline"):
         st.markdown(markdown_safe(differences(a.settings, b.settings)), width="content")
         st.button(say("drop"), key="drop_baseline", on_click=drop, type="tertiary")
+    _say_renumbered(a, b)
     kind = attention_kind(attention_modules(b.trace), selection.stage)
     titles = (say("kept"), say("chosen"))
     if not has_same_shapes(a, b, kind):
@@ -140,6 +144,18 @@ def _with_baseline(b: Run, selection: Selection) -> None:
     _downstream(a, b, kind, batch, selection)
     if "probabilities" in a.trace and "probabilities" in b.trace:
         _predictions(a, b, batch)
+
+
+def _say_renumbered(a: Run, b: Run) -> None:
+    """Say where another token has the same id in both, and so the same vector: words are numbered by each text."""
+    if a.settings.weights != b.settings.weights or a.vocabulary == b.vocabulary:
+        return
+    for name in a.tokens.keys() & b.tokens.keys():
+        of_a, of_b = a.tokens[name], b.tokens[name]
+        for before, after, *ids in zip(of_a.labels, of_b.labels, of_a.ids, of_b.ids, strict=False):
+            if before != after and ids[0] == ids[1]:
+                st.caption(say("renumbered", before=markdown_safe(before), after=markdown_safe(after), id=ids[0]))
+                return
 
 
 def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
@@ -184,7 +200,8 @@ def _about_masks(run: Run, selection: Selection) -> None:
 
 def _keep(run: Run) -> None:
     """The way to compare with what is run now, whatever is changed next; none where no link can carry it."""
-    link = urlencode(write_query(run.settings, Selection(stage=default_stage(run.settings.architecture))))
+    selection = Selection(stage=default_stage(run.settings.architecture))
+    link = urlencode(write_query(run.settings, selection) or {"text": run.settings.text})  # "" would keep nothing
     if left_out_of_link(run.settings) or len(link) > MAX_URL_TEXT:
         return
     keep = state.callback(state.select, baseline=link)
@@ -450,16 +467,26 @@ def _predictions(a: Run, b: Run, batch: int) -> None:
     found = predictions(a, b, batch=batch)
     rows, _ = a.axes("probabilities")
     changed = sum(prediction.changed for prediction in found)
-    st.caption(say("n_changed", count=changed, total=len(found)))
+    st.caption(
+        say("n_changed", count=changed, total=len(found)) if changed else say("none_changed", total=len(found))
+    )
     widgets.table(
         {
             say("token"): [f"{i} {label}" for i, label in enumerate(rows.labels)],
             "A": [_listed(prediction.before) for prediction in found],
             "B": [_listed(prediction.after) for prediction in found],
             say("is_changed"): [say("yes") if prediction.changed else "" for prediction in found],
-        }
+        },
+        height="content" if len(found) <= MOST_ROWS_WHOLE else "auto",
     )
 
 
 def _listed(likely: tuple[tuple[str, float], ...]) -> str:
-    return ",  ".join(f"{label} {share:.1%}" for label, share in likely)
+    return ",  ".join(f"{label} {_percent(share)}" for label, share in likely)
+
+
+def _percent(share: float) -> str:
+    """A share that is neither nothing nor everything is never written as such."""
+    if 0 < share < 0.0005:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"

@@ -210,6 +210,8 @@ def test_capitals_are_read_as_small_letters_where_only_those_fit(name, typed):
 def test_a_refusal_names_the_words_that_a_model_does_not_know():
     with pytest.raises(ValueError, match="does not know “zebra”, “flew” or “crow”: type up to 24 words"):
         TASKS["small_english"].read("the zebra flew and the crow sat")
+    with pytest.raises(ValueError, match="does not know “zebra”, “flew”, “crow” and 2 more: type"):
+        TASKS["small_english"].read("the zebra flew and the crow swam to mars")
 
 
 def test_an_empty_text_is_not_quoted():

@@ -6,7 +6,7 @@ import pytest
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 from visualizer.stages.operands import Operand
-from visualizer.stages.panels import operand_panel, rows_of_table
+from visualizer.stages.panels import head_panels, operand_panel, rows_of_table
 from visualizer.stages.registry import operands_of
 
 SENTENCE = Settings(text="the cat sat on the mat", weights="trained", task="small_english")
@@ -49,3 +49,10 @@ def test_a_small_embedding_table_is_drawn_whole():
     panel = operand_panel(run, table_of(run, "encoder.inputs.embedding"), head=0, batch=0)
     assert panel.rows.labels == run.vocabulary
     assert panel.rows.numbers == ()
+
+
+def test_a_head_that_its_mask_leaves_only_itself_says_so():
+    path = "encoder.layers.0.self_attention.weights"
+    for mask, name in (((), "next token"), (("causal",), "next token (causal: mostly itself)")):
+        run = compute_run(Settings(text="a b c", mask=mask))
+        assert head_panels(run, path, batch=0)[1].title == f"head 1 · {name}"

@@ -28,7 +28,7 @@ def draw_distance(run: Run, cell: Cell) -> None:
     if not np.isfinite(means).any():
         st.caption(say("no_key"))
         return
-    names = [run.head_label(head) for head in range(len(weights))]
+    names = [run.head_label(head, module) for head in range(len(weights))]
     figure = attention_distance(distances, means, names, selected=cell.head, theme=theme())
     lies = say("distance_in_layer", layer=layer_of(module)) if "layers." in module else say("distance")
     st.caption(f"{lies} {_one(means)}")

@@ -14,6 +14,7 @@ from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import name_of_mask
+from visualizer.settings.temperature import temperature_of
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import blocked_cells, to_array
 from visualizer.state.theme import theme
@@ -56,16 +57,16 @@ def draw_temperature(run: Run, cell: Cell) -> None:
     from visualizer.figures.looks import config
     from visualizer.figures.temperature_curves import softmax_at, temperature_curves
 
-    own = run.temperature(cell.path.rpartition(".")[0])
+    own = divisor(run, cell)
     scores = undivided_scores(run, cell)[allowed]
     labels = run.axes(f"{cell.path.rpartition('.')[0]}.weights")[1].labels
     figure = temperature_curves(scores, [f"{key} {labels[key]}" for key in allowed], own=own, theme=theme())
     here, unscaled = softmax_at(scores, np.array([own, 1.0])).entropy
     most, n_keys = math.log2(len(allowed)), len(allowed)
-    if own == 1:
-        said = say("not_scaled", bits=here, most=most, n_keys=n_keys)
-    else:
-        said = say("scaled", width=own**2, tau=own, bits=here, most=most, n_keys=n_keys, undivided=unscaled)
+    entropy = say("entropy", bits=here, most=most, n_keys=n_keys)
+    said = say("not_scaled", entropy=entropy)
+    if own != 1:
+        said = say("scaled", tau=_product(run, cell), entropy=entropy, undivided=unscaled)
     st.caption(f"{_whose(run, cell)}. {said}")
     alt = say("temperature_alt", row=_whose(run, cell))
     st.plotly_chart(figure, key="chart_temperature", config=config("temperature"), alt=alt)
@@ -73,13 +74,30 @@ def draw_temperature(run: Run, cell: Cell) -> None:
 
 def name_of_head(run: Run, cell: Cell) -> str:
     """``Layer 1, head 2 · same token``; without the layer where there is but one attention."""
-    label = run.head_label(cell.head)
+    label = run.head_label(cell.head, cell.path.rpartition(".")[0])
     return say("head", layer=layer_of(cell.path), head=label) if "layers." in cell.path else f"H{label[1:]}"
 
 
 def undivided_scores(run: Run, cell: Cell) -> Numbers:
-    """(Tk,), what enters the softmax of the selected query times the temperature: minus infinity where blocked."""
-    return _row(run, cell, "masked_scores") * run.temperature(cell.path.rpartition(".")[0])
+    """(Tk,), what enters the softmax of the selected query times its divisor: minus infinity where blocked."""
+    return _row(run, cell, "masked_scores") * divisor(run, cell)
+
+
+def divisor(run: Run, cell: Cell) -> float:
+    """The number τ that the scores are divided by: that of the model, times the temperature that is chosen."""
+    return run.temperature(cell.path.rpartition(".")[0]) * _chosen_temperature(run, cell)
+
+
+def _chosen_temperature(run: Run, cell: Cell) -> float:
+    is_changed = f"{cell.path.rpartition('.')[0]}.modified_scores" in run.trace
+    return (temperature_of(run.settings.score) or 1.0) if is_changed else 1.0
+
+
+def _product(run: Run, cell: Cell) -> str:
+    """``√16 × 1.5 = 6``."""
+    of_model, chosen = run.temperature(cell.path.rpartition(".")[0]), _chosen_temperature(run, cell)
+    factors = [f"√{of_model**2:.0f}"] * (of_model != 1) + [f"{chosen:g}"] * (chosen != 1)
+    return " × ".join(factors) + (f" = {of_model * chosen:.4g}" if of_model != 1 else "")
 
 
 def reasons(run: Run, cell: Cell) -> list[str]:

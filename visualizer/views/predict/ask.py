@@ -153,10 +153,11 @@ def _say(sentence: str) -> None:
 
 def _reveal(of: Hashable, results: Sequence[Hashable]) -> None:
     now_asked(of, results)
-    if is_student():
-        st.caption(say("teacher_reveals"), width="content")
-        return
     revealed = expectation_at(of, results[0]).revealed
+    if is_student():
+        if not revealed:
+            st.caption(say("teacher_reveals"), width="content")
+        return
     st.button(
         say("cover") if revealed else say("reveal"),
         icon=":material/visibility_off:" if revealed else ":material/visibility:",

@@ -14,7 +14,7 @@ from visualizer.figures.temperature_curves import softmax_at
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules
 from visualizer.stages.derivations import Cell
-from visualizer.views.charts.row import reasons, undivided_scores
+from visualizer.views.charts.row import divisor, reasons, undivided_scores
 
 EXAMPLES = ("attention_function", "attention_function_masked", "causal_with_bias", "three_heads", "cross_attention")
 BROKEN = {"chart": "row", "fault": "after_softmax", "weights": "random"}
@@ -34,6 +34,19 @@ def test_softmax_at_the_runs_temperature_gives_the_runs_weights(variant):
             assert weights[query][allowed].tolist() == pytest.approx(found.tolist(), abs=1e-6)
 
 
+@pytest.mark.parametrize("score", ["score / 1.5", "", "score + 1"])
+def test_what_the_scores_are_divided_by_counts_the_temperature_that_is_chosen(score):
+    run = compute_run(replace(BASE, weights="random", score=score))
+    module = attention_modules(run.trace)[-1]
+    cell = Cell(f"{module}.weights", 0, 0, 5, 0)
+    queries, keys = (run.trace[f"{module}.{name}"].value[0, 0].double() for name in "qk")
+    of_model = queries.shape[1] ** 0.5
+    expected = (queries @ keys.mT)[5] + of_model * (score == "score + 1")
+    scores, open_keys = undivided_scores(run, cell), run.mask_of(module).allowed[0, 0, 5]
+    assert scores[open_keys] == pytest.approx(expected[open_keys].numpy(), abs=1e-4)
+    assert divisor(run, cell) == pytest.approx(of_model * (1.5 if "/" in score else 1))
+
+
 def test_every_mask_that_blocks_a_key_is_named():
     run = run_of("encoder")
     cell = Cell("encoder.layers.0.self_attention.weights", 0, 1, 3, 0)
@@ -44,8 +57,8 @@ def test_every_mask_that_blocks_a_key_is_named():
 @pytest.mark.parametrize(
     ("link", "said"),
     [
-        ({"chart": "row"}, "Hatched: the scores of blocked keys (2). One more in"),
-        ({"chart": "row"}, "is 2.72 times the weight"),
+        ({"chart": "row"}, "Hatched: the scores of blocked keys (2). A score larger by 1"),
+        ({"chart": "row"}, "has e = 2.72 times the weight"),
         (
             {"chart": "row", "fault": "after_softmax", "weights": "random"},
             "blocked keys (2), which still count",
@@ -56,7 +69,10 @@ def test_every_mask_that_blocks_a_key_is_named():
         ),
         ({"chart": "row", "mask": "custom", "custom": "k > q + 99"}, "No key is left"),
         ({"chart": "temperature", "mask": "custom", "custom": "k > q + 99"}, "no key is left"),
-        ({"chart": "temperature"}, "τ = √16 = 4: 1.00 of at most 3.17 bits for equal weights on all its keys (9)"),
+        (
+            {"chart": "temperature"},
+            "τ = √16 = 4: the weights have an entropy of 1.00 bits; equal weights on all 9",
+        ),
         ({"chart": "temperature", "scale_scores": "off"}, "τ = 1, since the scores are not scaled"),
     ],
 )
