@@ -142,8 +142,9 @@ def stage_in_words(stage: StageOutput | None, subject: Subject, *, causal: bool)
     mask = ""
     for row in check(subject.model, *subject.args, causal=causal, **subject.kwargs).rows:
         attention = row.attention.module
-        if attention == name or (not is_attention and name.startswith(f"{attention}.")):
-            name, is_attention = attention, True
+        is_inside = not attention or name.startswith(f"{attention}.")
+        if attention == name or (not is_attention and is_inside):
+            name, is_attention = attention or "the model", True
             words = "; ".join(description.words for _, description in row.descriptions[:2])
             title = f" ({row.findings[0].title})" if row.findings else ""
             mask = f", whose mask is: {words}{title}"

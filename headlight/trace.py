@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from importlib import import_module
@@ -98,8 +98,8 @@ class Trace(Sequence[Attention]):
             KeyError: none has the path; the message names the nearest one.
         """
         if isinstance(which, slice):
-            part = copy(self)
-            part._attentions, part._notes = self._attentions[which], list(self._notes)
+            part = self.replaced(self._attentions[which])
+            part._notes = list(self._notes)
             return part
         if isinstance(which, int):
             return self._attentions[which]
@@ -117,6 +117,12 @@ class Trace(Sequence[Attention]):
     def append(self, attention: Attention) -> None:
         """Add what was seen next."""
         self._attentions.append(attention)
+
+    def replaced(self, attentions: Iterable[Attention]) -> Trace:
+        """The same pass with other attentions."""
+        found = copy(self)
+        found._attentions = list(attentions)
+        return found
 
     def note(self, sentence: str) -> None:
         """Add a sentence, unless it was said already."""

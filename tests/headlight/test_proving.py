@@ -124,6 +124,20 @@ def test_a_leak_is_named_by_the_first_stage_that_has_it(body, where):
         headlight.assert_causal(decoder(CAUSAL, body), IDS)
 
 
+def test_a_leak_of_an_attention_that_is_the_whole_model_is_named_with_its_mask():
+    class Written(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.out = nn.Embedding(50, 8), nn.Linear(8, 50)
+
+        def forward(self, ids):
+            x = self.embedding(ids)
+            return self.out((x @ x.mT).softmax(-1) @ x)
+
+    with pytest.raises(AssertionError, match="is the attention of the model, whose mask is: every query sees"):
+        headlight.assert_causal(Written().eval(), IDS)
+
+
 def test_a_convolution_that_looks_back_alone_passes():
     headlight.assert_causal(decoder(CAUSAL, Convolution(ahead=0)), IDS)
 

@@ -29,6 +29,7 @@ from visualizer.state.state import Choices
 from visualizer.views import RENDER
 from visualizer.views.citation import citation
 from visualizer.views.edits import edit_menu, edits_made
+from visualizer.views.predict.covered import covered
 from visualizer.views.watched.pretrained import door
 from visualizer.views.watched.view import show_operations, show_recording
 from visualizer.work.cache import cached_run, prepare_process
@@ -90,7 +91,10 @@ def show(choices: Choices) -> None:
         _notes(run, choices)
     _back_to_the_way(choices.selection)
     if source == "pretrained" and not has_run(source, name):
-        show_operations(run, choices)
+        if choices.selection.hidden:
+            covered(say("operations"), ask=say("ask"), there={"view": "heads"})
+        else:
+            show_operations(run, choices)
     else:
         render(run if view.shows_batch else run.alone(), choices.selection)
     if view.draws_heads:

@@ -13,10 +13,12 @@ from typing import Literal, get_args
 from urllib.parse import urlencode
 
 from model.texts import texts_of
+from visualizer.runs.paths import layer_of, without_layer
 from visualizer.settings.fields import RECORDED, fields_of, setting
 from visualizer.settings.fitting import as_asked
 from visualizer.settings.link import read_part, read_query, read_unchanged, write_query
 from visualizer.settings.settings import FIELDS, MOST_LAYERS, Selection, Settings
+from visualizer.settings.sources import renewed
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
 
@@ -135,6 +137,12 @@ def file_address(name: str, settings: Settings, batch: int) -> str | None:
     return _address(f"numbers/{name}", settings, Selection(batch=batch), {})
 
 
+def link_to_stage(settings: Settings, path: str, batch: int) -> str:
+    """The link to a stage in Step through, from the page's own address."""
+    at = Selection(view="step", stage=without_layer(path), layer=layer_of(path), batch=batch)
+    return f"?{urlencode(write_query(settings, at))}"
+
+
 def _address(path: str, settings: Settings, shown: Selection, part: Mapping[str, str]) -> str | None:
     if settings.weights == RECORDED:
         return None
@@ -165,7 +173,9 @@ MOST_WRITTEN = 2**11
 
 
 def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Address:
-    settings, selection = read_unchanged(query, _FIELDS)
+    settings, selection = read_unchanged(renewed(query), _FIELDS)
+    if selection.source == "recording":
+        raise ValueError(say("recording"))
     part, _ = read_part(query, Part())
     if part.at and not _AT.fullmatch(part.at):
         raise ValueError(say("at", most=_MOST_AXES))

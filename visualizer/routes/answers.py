@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 import numpy as np
 import torch
@@ -22,11 +21,10 @@ from visualizer.components.packing import in_precision, pack
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
 from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
-from visualizer.routes.address import OF_RUN, Address, Format
+from visualizer.routes.address import OF_RUN, Address, Format, link_to_stage
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
-from visualizer.settings.link import write_query
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.scripts import Library, as_notebook, numbers_of, script
 from visualizer.work.cache import cached_run
@@ -88,7 +86,7 @@ def _file(run: Run, address: Address) -> bytes:
         return save({name: value.clone(memory_format=torch.contiguous_format) for name, value in numbers.items()})
     if address.name not in seen.trace:
         raise ValueError(say("script_of_one", name=address.name))
-    link = f"?{urlencode(write_query(address.settings, address.selection))}"
+    link = link_to_stage(address.settings, address.name, address.selection.batch)
     code = script(seen, address.name, _SCRIPTS[address.format], link)
     return (json.dumps(as_notebook(code), indent=1) if address.format == "ipynb" else code).encode()
 

@@ -246,7 +246,11 @@ def every_operation(settings: Settings) -> SeenTrace:
     asked = _asked(settings)
     edits = _edits(asked.settings, asked.checkpoint, asked.given)
     with in_place_of_errors(_takes_no_mask(asked)):
-        return _whole_pass(asked.checkpoint, asked.masked, edits).trace
+        trace = _whole_pass(asked.checkpoint, asked.masked, edits).trace
+    went_on = {trace.stages[path].module: trace.stages[path].value for path in edits}
+    return trace.replaced(
+        replace(one, context=value) if (value := went_on.get(one.module)) is not None else one for one in trace
+    )
 
 
 def _whole_pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})) -> Pass:
@@ -479,6 +483,12 @@ class _Labels(Sequence[str]):
 
     def __len__(self) -> int:
         return self._n_tokens
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Labels) and self._tokenizer is other._tokenizer
+
+    def __hash__(self) -> int:
+        return id(self._tokenizer)
 
     def __getitem__(self, token: Any) -> Any:  # noqa: ANN401 - a number, or a slice
         if isinstance(token, slice):

@@ -63,6 +63,8 @@ def renewed(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
         found = {"watched_query": ["0"], **link, "view": [_OF_PANELS.get(panel, "heads")], "source": [source]}
     if list(found.get("source", ())) == ["pretrained"] and "weights" not in found:
         return _of_checkpoint(found)
+    if list(found.get("weights", ())) == [PRETRAINED]:
+        found = {"source": ["pretrained"], **found}
     renamed = {new: found[old] for old, new in _RENAMED.items() if old in found}
     return {**renamed, **found} if renamed else found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -197,6 +197,12 @@ def operands_of(run: WatchedRun, stage: Stage) -> tuple[Operand, ...]:
     return tuple(each_once.values() if is_listed else known)[:MOST_INPUTS]
 
 
+def are_of_one_shape(run: WatchedRun, stage: Stage, operands: Sequence[Operand]) -> bool:
+    """True if the stages that one is computed from have as many axes as it has, so that they are used whole."""
+    values = [_value(run, operand) for operand in operands if not operand.is_parameter]
+    return all(value is None or stage.value is None or value.dim() == stage.value.dim() for value in values)
+
+
 def _value(run: WatchedRun, operand: Operand) -> Tensor | None:
     if operand.is_parameter:
         value = run.trace.parameters.get(operand.source)
@@ -213,6 +219,8 @@ def stage_panel(
         return None
     panel = _panel(run, stage.path, stage.value, item=item, head=head, row=row, column=column)
     title = visible_whole(label_of(stage))
+    if stage.value.dim() == 4 and (n_heads := stage.value.shape[1]) > 1:
+        title = say("of_head", title=title, head=min(head, n_heads - 1))
     return replace(panel, title=title, role=role_of(stage.operation), operator=operator)
 
 

@@ -255,7 +255,7 @@ def fit_to_checkpoint(architecture: Architecture) -> Choices:
     if before.settings.architecture != architecture:
         stage = before.selection.stage if "stage" in before.given else default_stage(architecture)
         looked_at = replace(before, selection=replace(before.selection, stage=stage))
-        save(with_changes(looked_at, architecture=architecture))
+        save(replace(with_changes(looked_at, architecture=architecture), given=before.given))
     return chosen()
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from html import escape
-from urllib.parse import urlencode
 
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.routes.address import file_address, file_name
+from visualizer.routes.address import file_address, file_name, link_to_stage
 from visualizer.runs.run import Run
-from visualizer.settings.link import write_query
-from visualizer.settings.settings import Selection
 from visualizer.stages.scripts import Library, script
 
 say = texts_of(__name__)
@@ -32,11 +29,13 @@ def save_run(run: Run, path: str) -> None:
     menu = st.expander(say("menu"), icon=":material/download:", key="save_menu", on_change="rerun")
     if not menu.open:
         return
-    lines = [(say("recording"), {"run.headlight": ".headlight"})]
+    lines = [
+        (say("recording"), {"run.headlight": ".headlight"}),
+        (say("stage", path=path), {f"{path}.npy": ".npy", f"{path}.csv": ".csv"}),
+    ]
     if not run.attentions:  # a checkpoint's stages have no expressions
         lines += [
             (say("whole"), {"run.npz": ".npz", "run.safetensors": ".safetensors"}),
-            (say("stage", path=path), {f"{path}.npy": ".npy", f"{path}.csv": ".csv"}),
             (say("code"), {f"{path}.numpy": "NumPy", f"{path}.torch": "PyTorch", f"{path}.ipynb": ".ipynb"}),
         ]
     with menu:
@@ -56,6 +55,6 @@ def _links(run: Run, files: dict[str, str]) -> str:
 
 def _code(run: Run, path: str) -> None:
     """The scripts, to be copied."""
-    link = f"?{urlencode(write_query(run.settings, Selection(batch=run.subject.item)))}"
+    link = link_to_stage(run.settings, path, run.subject.item)
     for tab, library in zip(st.tabs(list(_TITLES.values())), _TITLES, strict=True):
         tab.code(script(run, path, library, link), language="python", height=320)

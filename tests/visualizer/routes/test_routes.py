@@ -55,6 +55,16 @@ def run_of(link):
     return cached_run(read_query({name: [value] for name, value in link.items()})[0])
 
 
+def test_numbers_of_another_source_are_its_own_or_refused(client):
+    def answer(**link):
+        return client.get(f"/numbers/logits.npy?{urlencode(link)}")
+
+    of_checkpoint = answer(source="pretrained", pretrained_model="nothing that is open")
+    assert (of_checkpoint.status_code, "is not open" in of_checkpoint.text) == (400, True)
+    of_recording = answer(source="recording", watched_source="example")
+    assert (of_recording.status_code, "headlight.load" in of_recording.text) == (400, True)
+
+
 def test_a_stage_is_sent_bit_by_bit(client):
     answer = fetch(client, f"{WEIGHTS}.npy")
     expected = run_of(LINK).trace[WEIGHTS].value.numpy()

@@ -13,7 +13,7 @@ export const MILLIMETRE = 96 / 25.4;
 /** Pixels around everything. */
 export const MARGIN = 4;
 
-const DRAWN = ["fill-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity"];
+const DRAWN = ["fill-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity", "paint-order"];
 const OF_TEXT = ["font-family", "font-size", "font-weight", "font-style", "text-anchor", "dominant-baseline"];
 
 /** What only serves to act on a picture: a figure has no room for it. */
@@ -180,9 +180,10 @@ function* linesOf(node) {
 }
 
 function lineFrom(node, range, start, end) {
-  range.setStart(node, start);
+  const text = node.data.slice(start, end);
+  range.setStart(node, start + text.search(/\S|$/)); // it begins where its first letter stands
   range.setEnd(node, end);
-  return { text: node.data.slice(start, end).replace(/\s+/g, " ").trim(), box: range.getBoundingClientRect() };
+  return { text: text.replace(/\s+/g, " ").trim(), box: range.getBoundingClientRect() };
 }
 
 function short(number) {

@@ -100,6 +100,12 @@ function colorOf(view, { kind, head }) {
   return { feed_forward: "var(--hl-feed_forward)", bias: "var(--hl-muted)" }[kind] ?? "var(--hl-query)";
 }
 
+/** A few letters for a part that is no head; of several embeddings the names. */
+function shortName(view, { kind, label: name }) {
+  const alike = view.parts.filter((part) => part.kind === kind);
+  return kind === "embedding" && alike.length > 1 ? name : SHORT_NAMES[kind] ?? kind;
+}
+
 function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
   const about = view.parts[part];
   const rect = makeSvgElement("rect", {
@@ -111,7 +117,7 @@ function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
   });
   const nodes = [area, stem, rect];
   if (width >= LEAST_NAMED) {
-    const name = about.head === null ? SHORT_NAMES[about.kind] ?? about.kind : String(about.head);
+    const name = about.head === null ? shortName(view, about) : String(about.head);
     const middle = clamp(x + width / 2, box.x + 8, box.x + box.width - 8);
     nodes.push(label(view, name, middle, top - reach + 12, Math.max(width, 24), "small middle"));
     const turned = width < UPRIGHT ? { transform: `rotate(-90 ${middle + 3} ${top - 3})`, x: middle + 3 } : { x: middle };
@@ -136,6 +142,7 @@ function drawReading(view, stop, index, { x, y, width }, bars) {
   heads.forEach((bar, i) => {
     named.forEach((key, slot) => nodes.push(ribbon(view, bar, middle(slot), y, rows[i][key])));
   });
+  if (each < LEAST_KEY) return nodes.filter(Boolean); // the ribbons alone: names would stand over each other
   named.forEach((key, slot) => nodes.push(label(view, stop.keys.labels[key], middle(slot), y + view.layout.heights.read - 12, each - 3, "small middle token-read", { "data-key": key })));
   if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + view.layout.heights.read - 12, each + 12, "small middle muted"));
   return nodes.filter(Boolean);

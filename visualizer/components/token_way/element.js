@@ -158,7 +158,7 @@ class TokenWay extends Picture {
     const token = tokenSpan(tokens.labels[this.token]);
     const said = answer
       ? this.saidOfAnswer(index, token, tokenSpan(answer.token), chance(answer.probability))
-      : say.parts("encoder", { index, token });
+      : say.parts("unanswered", { index, token, end: this.data.end[0] });
     const most = strongest(parts.map((part, index) => ({ ...part, norm: numbers.norm(index), index })));
     if (most) {
       const place = stops.find((stop) => stop.parts.includes(most.index));

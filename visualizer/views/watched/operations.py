@@ -176,6 +176,9 @@ def _picture(run: WatchedRun, stage: Stage, place: _Place) -> None:
         if (panel := watched.operand_panel(run, operand, item=place.item, head=place.head)) is not None
     ]
     is_listed = all(operand.operator in ("", ",") for operand, _ in inputs)
+    if not is_listed and not watched.are_of_one_shape(run, stage, [operand for operand, _ in inputs]):
+        is_listed = True  # a part of each, such as a head, is what is computed with
+        inputs = [(one, replace(panel, operator="," if i else "")) for i, (one, panel) in enumerate(inputs)]
     operator = "" if not inputs else "→" if is_listed else "="
     output = watched.stage_panel(
         run, stage, item=place.item, head=place.head, row=place.row, column=place.column, operator=operator

@@ -28,7 +28,7 @@ _ICONS: dict[Severity, str] = {
     "note": ":material/info:",
 }
 _FEW = 4
-_KEEPS_ALL = 'with headlight.watch(model, keep="all") as trace:\n    model(**batch)'
+_KEEPS = 'with headlight.watch(model, keep="{what}") as trace:\n    model(**batch)'
 
 
 def show_trace(run: WatchedRun, choices: Choices) -> None:
@@ -43,10 +43,13 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
         st.info(say("no_attention"), icon=":material/info:")
         _notes(run)
         return
-    if missing := _missing(run, view):
-        st.info(missing, icon=":material/info:")
-        st.code(_KEEPS_ALL, language="python")
+    if (missing := _missing(run, view)) is not None:
+        st.info(say(missing), icon=":material/info:")
+        what = "attentions" if missing == "no_queries" else "all"
+        st.code(_KEEPS.format(what=what), language="python")
         return
+    if view in ("way", "step") and run.trace and max(map(n_items, run.trace)) > 1:
+        widgets.number("batch", width=130)
     if view == "way":
         way.render(run, choices)
     elif view == "step":
@@ -65,13 +68,13 @@ def _looked_at(run: WatchedRun, choices: Choices) -> tuple[Attention, Choices]:
     return kind[min(choices.selection.layer, len(kind) - 1)], choices
 
 
-def _missing(run: WatchedRun, view: str) -> str:
-    """Say what a view needs and the trace does not have; "" where it has all."""
+def _missing(run: WatchedRun, view: str) -> str | None:
+    """Return what a view needs and the trace does not have; None where it has all."""
     if view in ("step", "way") and not run.trace.stages:
-        return say("no_operations")
+        return "no_operations"
     if view == "compare" and all(attention.query is None for attention in run.trace):
-        return say("no_queries")
-    return ""
+        return "no_queries"
+    return None
 
 
 def _of_one_attention(watched: WatchedRun, attention: Attention, choices: Choices) -> None:

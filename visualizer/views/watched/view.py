@@ -26,7 +26,7 @@ def show_recording(choices: Choices, strip: OnTop, no_strip: Callable[[], None])
     """
     recorded = recordings.render(choices, strip, no_strip)
     if recorded is not None:
-        show_trace(recorded, choices)
+        show_trace(recorded, replace(choices, selection=replace(choices.selection, hidden=False)))
 
 
 def show_operations(run: Run, choices: Choices) -> None:

@@ -115,6 +115,44 @@ def test_a_head_is_left_out_and_put_back(tiny):
     assert "edits" not in link_of(app)
 
 
+def test_a_link_of_its_weights_alone_is_a_checkpoint(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    app = open_app(view="heads", weights="pretrained", pretrained_model=tiny, text="the cat")
+    assert "LlamaForCausalLM" in said(app)
+    assert chosen(app, "source") == "pretrained"
+
+
+def test_what_is_kept_is_compared_in_logit_and_loss_also_after_an_edit(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"weights": "pretrained", "source": "pretrained", "pretrained_model": tiny, "text": "the cat"}
+    app = open_app(view="compare", **query, edits="decoder.layers.0.self_attention.context-h1-zero")
+    edited = app.query_params["edits"]
+    kept = open_app(view="compare", **query)
+    kept.button(key="keep_baseline").click().run()
+    assert "loss of the text" in said(kept)
+    baseline = link_of(kept)["baseline"]
+    app = open_app(view="compare", **query, baseline=baseline, edits=edited)
+    assert "loss of the text" in said(app)
+    assert not app.exception
+
+
+def test_what_a_link_asks_for_in_vain_is_said(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"weights": "pretrained", "source": "pretrained", "pretrained_model": tiny, "text": "the cat"}
+    app = open_app(view="heads", **query, layer="9", head="9")
+    assert app.warning[0].value.count("9 is not in this run") == 2
+
+
+@pytest.mark.parametrize("view", ["step", "way"])
+def test_operations_are_covered_while_results_are_hidden(view, tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    app = open_app(view=view, source="pretrained", pretrained_model=tiny, text="the cat", hidden="on")
+    assert "covered while results are hidden" in said(app)
+    assert not {"watched_tree", "watched_way"} & {header["key"] for header in pictures(app).values()}
+    app.button(key="to_the_question").click().run()
+    assert chosen(app, "view") == "heads"
+
+
 @pytest.mark.parametrize("family", ["llama", "bert", "t5"])
 def test_the_path_leads_to_the_head_that_does_most_of_a_measure_and_says_how_much(family, tmp_path):
     folder = str(saved(family, tmp_path))

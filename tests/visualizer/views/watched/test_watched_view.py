@@ -142,10 +142,13 @@ def test_a_recording_without_what_a_view_needs_says_what_would_keep_it(tmp_path,
         model(x, x, x, need_weights=False)
     trace.save(tmp_path / "mine.headlight")
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
-    for view, missing in (("step", "has attentions alone"), ("compare", "has no queries and keys")):
+    for view, missing, keep in (
+        ("step", "has attentions alone", "all"),
+        ("compare", "has no queries and keys", "attentions"),
+    ):
         app = open_app(source="recording", view=view, watched_source="given")
         assert missing in app.info[0].value
-        assert 'keep="all"' in app.code[0].value
+        assert f'keep="{keep}"' in app.code[0].value
         assert not app.exception
 
 
@@ -274,6 +277,31 @@ def test_what_a_file_says_is_never_markup():
     assert found.holds
     assert hostile not in found.text
     assert markdown_safe(hostile) in found.text
+
+
+def test_scores_of_a_head_are_no_equation_of_the_whole_projections(monkeypatch, tmp_path):
+    model = stacked(written_out(), n_layers=1)
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(torch.randn(1, 5, 16))
+    trace.save(tmp_path / "mine.headlight")
+    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    scores = next(path for path, stage in trace.stages.items() if stage.operation == "matmul")
+    app = open_app(source="recording", view="step", watched_source="given", watched_stage=scores, head="1")
+    panels = next(header["panels"] for _, header in headers(app) if header["key"] == "watched_picture")
+    assert [panel["operator"] for panel in panels] == ["", ",", "→"]
+    assert panels[-1]["title"] == "matmul · head 1"
+
+
+def test_of_several_sequences_one_is_chosen_in_every_view(monkeypatch, tmp_path):
+    model = stacked(written_out(), n_layers=1)
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(torch.randn(2, 5, 16))
+    trace.save(tmp_path / "mine.headlight")
+    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    for view in ("step", "way", "heads"):
+        app = open_app(source="recording", view=view, watched_source="given", hidden="on")
+        assert "batch" in [number.key for number in app.number_input]
+        assert "covered while results are hidden" not in said(app)
 
 
 def test_an_input_that_is_used_several_times_is_drawn_once():

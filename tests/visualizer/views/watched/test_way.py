@@ -125,6 +125,14 @@ def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_pa
     assert not app.exception
 
 
+def test_a_head_that_is_left_out_stands_beside_the_others(tmp_path):
+    for number, edits in enumerate(("", "decoder.layers.1.self_attention.context-h2-zero")):
+        app = opened("gpt2", tmp_path / str(number), edits=edits)
+        parts = [(part["label"], part["kind"]) for part in way_of(app)["parts"]]
+        assert [label for label, kind in parts if kind == "head"] == [f"head {head}" for head in range(4)] * 2
+        assert not [label for label, kind in parts if kind == "other"]
+
+
 def test_of_an_encoder_and_a_decoder_either_stream_is_followed(tmp_path):
     app = opened("t5", tmp_path)
     assert not app.exception
@@ -133,7 +141,7 @@ def test_of_an_encoder_and_a_decoder_either_stream_is_followed(tmp_path):
     assert len(choice.options) == 2
     choice.select(next(option for option in choice.options if option.startswith("encoder"))).run()
     assert not app.exception
-    assert way_of(app)["end"][0] == "its output"
+    assert way_of(app)["end"][0] == "to the output"
 
 
 def test_a_stream_that_cannot_be_taken_apart_has_a_sentence(tmp_path, monkeypatch):

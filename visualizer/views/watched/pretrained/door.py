@@ -179,7 +179,7 @@ def about(choices: Choices) -> None:
                 _table(input_of(choices.settings))
     for note in checkpoint.notes:
         st.warning(markdown_safe(visible_whole(note)), icon=":material/warning:")
-    if (shown := ready_text_of(choices)) is not None:
+    if not choices.selection.hidden and (shown := ready_text_of(choices)) is not None:
         st.caption(f":material/visibility: {shown.what_to_see}")
 
 
