@@ -220,7 +220,7 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     except (ValueError, TraceError) as error:
         if not settings.edits:
             raise
-        settings, complaints = replace(settings, edits=""), (*complaints, str(error))
+        settings, complaints = replace(settings, edits=""), (*complaints, say("edits_left_out", why=error))
         seen, contexts = _pass(asked, {})
     attentions = _named(checkpoint, seen.trace, len(batches["source"]))
     masks = {**_own_masks(attentions, batches), **_by_layer(asked.changed, attentions)}

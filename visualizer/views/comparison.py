@@ -104,12 +104,18 @@ def differences(a: Settings, b: Settings) -> str:
 
 
 def _changed(field: Field, before: object, after: object) -> str:
-    if field.kind in ("text", "cells", "identifier"):
+    are_short = max(len(str(before)), len(str(after))) <= _SHORT
+    if field.kind in ("cells", "identifier", "interventions") or not are_short:
         return field.label
     return say("changed", label=field.label, before=_in_words(field, before), after=_in_words(field, after))
 
 
+_SHORT = 60
+
+
 def _in_words(field: Field, value: object) -> str:
+    if field.kind == "text":
+        return f"“{value}”" if value else say("nothing")
     if isinstance(value, tuple):
         return ", ".join(_in_words(field, each) for each in value) or say("nothing")
     if isinstance(value, bool):

@@ -172,4 +172,7 @@ def _parts(run: Run, path: str, selection: Selection) -> dict[str, Intervention]
 
 
 def _make(interventions: tuple[Intervention, ...]) -> None:
+    before = state.chosen()
     state.change(edits=write_interventions(interventions))
+    if not before.settings.edits and before.selection.view != "compare":  # A and B then differ by the edits alone
+        state.select(mask_a=before.settings.mask, mask_b=before.settings.mask)

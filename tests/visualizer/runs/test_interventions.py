@@ -96,7 +96,7 @@ def test_an_edit_and_a_mask_bug_are_both_in_force():
         ("decoder.layers.0.self_attention.context-h2-zero", "", r"head (2) must be from 0 to 1"),
         ("decoder.layers.0.norm1-h0-zero", "", "has heads, not one of 3 axes"),
         ("decoder.layers.0.norm1-r7-mean", "", "row (7) must be from 0 to 6"),
-        ("decoder.layers.0.norm1-other", "seven", "the other text has 5 rows there, and this one 7"),
+        ("decoder.layers.0.norm1-other", "seven", "the other text has 5 tokens, and this one 7"),
         ("decoder.layers.0.norm1-other", "", "there is no other text."),
     ],
 )

@@ -115,4 +115,4 @@ def test_of_the_same_masks_as_many_attentions_are_spoken_of_as_there_are():
 def test_of_one_attention_no_others_are_spoken_of():
     a, b = run_of("two_causal_heads"), run_of("two_causal_heads")
     said = same_mask_note(a, b, "attention", "causal")
-    assert said == "A and B have the same masks (causal), so nothing differs. Choose other masks for A or for B."
+    assert said == "A and B have the same masks (causal), so nothing differs. Choose other masks."

@@ -78,7 +78,7 @@ def test_what_another_text_gave_is_put_in():
     app = press(app, "other")
     assert in_link(app, "edits") == "decoder.layers.1.residual2-other"
     app.text_area(key="text").set_value("The cat sat").run()
-    assert markdown_safe("the other text has 10 rows there, and this one 4") in app.warning[0].value
+    assert markdown_safe("the other text has 10 tokens, and this one 4") in app.warning[0].value
     assert "edits" not in app.query_params
 
 

@@ -46,7 +46,7 @@ def draw(settings: Settings, kind: tuple[Part, bool] | None) -> None:
                 widgets.switch("pretrained_batch")
             if chats:
                 widgets.switch("pretrained_chat")
-        if settings.pretrained_model:
+        if settings.pretrained_model == MODEL:
             with st.popover(say("to_see"), icon=":material/visibility:", type="tertiary", width="content"):
                 ready_texts()
 
