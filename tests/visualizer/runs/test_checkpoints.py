@@ -183,9 +183,8 @@ def test_what_another_text_gives_at_every_context_of_a_layer_is_taken_over(setti
     edits = write_interventions([Intervention(path, "other")])
     run = cached_run(replace(settings, edits=edits, other_text="the sat"))
     torch.testing.assert_close(run.trace[path].value, other.trace[path].value)
-    assert cached_run(replace(settings, edits=edits)).complaints == (
-        "The edits are left out: there is no other text.",
-    )
+    complaints = cached_run(replace(settings, edits=edits)).complaints
+    assert complaints == ("The edits are left out: there is no other text.",)
 
 
 def test_an_edit_that_it_does_not_have_is_left_out_with_a_sentence(settings_of):
