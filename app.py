@@ -10,8 +10,7 @@ import streamlit as st
 from visualizer.page import header, opening, sidebar
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
-from visualizer.server.garbage import freeze_imports
-from visualizer.server.turns import PAGES
+from visualizer.server.tuning import PAGES, freeze_imports
 from visualizer.state import state
 
 

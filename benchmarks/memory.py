@@ -34,7 +34,7 @@ def main() -> None:
 
 def measure(*, is_set: bool, n_sessions: int) -> None:
     """Compute the runs, and print the memory after every two hundred."""
-    from visualizer.server.allocator import keep_freed_memory
+    from visualizer.server.tuning import keep_freed_memory
 
     if is_set:
         keep_freed_memory()

@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 from model import TransformerConfig, build_masks, record  # noqa: E402 - the project is not installed
 from model.masks import MaskInputs  # noqa: E402
 from model.sources.weights import build_model  # noqa: E402
-from visualizer.server.allocator import keep_freed_memory  # noqa: E402
+from visualizer.server.tuning import keep_freed_memory  # noqa: E402
 
 CONFIG = TransformerConfig("encoder", vocab_size=256, d_model=128, n_heads=8, n_layers=4, d_ff=512)
 TURNS = {16: 400, 64: 300, 128: 200, 256: 100, 512: 40}

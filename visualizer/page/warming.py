@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from threading import Event, Thread
 
-from visualizer.server.allocator import keep_freed_memory
-from visualizer.server.garbage import collect_at_intervals
 from visualizer.server.mount import script
+from visualizer.server.tuning import collect_at_intervals, keep_freed_memory
 from visualizer.settings.examples import OPENING
 
 FOR_A_VISITOR = 1.0

@@ -17,8 +17,7 @@ from model.texts import texts_of
 from visualizer.runs.compute import compute
 from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
-from visualizer.server.allocator import give_back_freed_memory
-from visualizer.server.garbage import freeze_imports
+from visualizer.server.tuning import freeze_imports
 from visualizer.settings.fitting import as_asked
 from visualizer.settings.settings import Settings
 from visualizer.state.streamlit_internals import is_page
@@ -110,9 +109,7 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
             return (_PASSING_RUNS if is_passing else _SMALL_RUNS).keep(settings, compute(prepared))
         with _sign_of_work(), _computing_large:
             _LARGE_RUNS.make_room(min(prepared.n_bytes, LARGE_RUN))
-            run = _LARGE_RUNS.keep(settings, compute(prepared))
-            give_back_freed_memory()
-            return run
+            return _LARGE_RUNS.keep(settings, compute(prepared))
 
 
 def _sign_of_work() -> AbstractContextManager[object]:

@@ -9,8 +9,8 @@ from threading import Event
 
 from tests.test_app import assert_healthy, open_app
 from visualizer.page import sidebar
-from visualizer.server import turns
-from visualizer.server.turns import Turns
+from visualizer.server import tuning
+from visualizer.server.tuning import Turns
 
 
 class NoticedTurns(Turns):
@@ -31,7 +31,7 @@ class NoticedTurns(Turns):
 
 def test_a_page_is_drawn_when_its_turn_has_come(monkeypatch):
     noticed, drawn, controls = NoticedTurns(), [], sidebar.controls
-    monkeypatch.setattr(turns, "PAGES", noticed)
+    monkeypatch.setattr(tuning, "PAGES", noticed)
     monkeypatch.setattr(sidebar, "controls", lambda: (drawn.append("controls"), controls()))
     with ThreadPoolExecutor() as threads:
         with noticed.turn():

@@ -1,12 +1,51 @@
-"""Threads that take turns come one after the other, and nobody waits for one that takes long."""
+"""Memory that was given back is taken up again, and threads that take turns come one after the other."""
 
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event, Semaphore
 
 import pytest
 
-from visualizer.server.turns import Turns
+from visualizer.server.tuning import Turns, keep_freed_memory
+
+ROOT = Path(__file__).parents[3]
+COUNT_FAULTS = """
+import resource
+from visualizer.server.tuning import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    bytearray(2**23)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults()
+as_it_was = faults()
+told = keep_freed_memory()
+faults()
+print(told, as_it_was, faults())
+"""
+
+
+def test_another_c_library_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
+    assert keep_freed_memory() is False
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
+def test_memory_that_was_given_back_needs_no_fresh_pages():
+    found = subprocess.run(
+        [sys.executable, "-c", COUNT_FAULTS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    told, before, after = found.stdout.split()
+    assert told == "True"
+    assert int(before) > 1_000  # eight MiB in pages of four KiB
+    assert int(after) < 10
 
 
 def test_turns_do_not_overlap_and_come_in_the_order_asked_for():
