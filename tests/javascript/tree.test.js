@@ -35,3 +35,9 @@ test("several operations that are one step stand where its last one was computed
   assert.deepEqual(around(tree, 7), ["h", "h.0"]);
   assert.deepEqual(around(tree, 2), ["h", "h.0", "step 7"]);
 });
+
+test("one goes through modules side by side in the order computed", () => {
+  const sideBySide = [[1, "norm"], [3, "softmax"], [2, "norm"], [3, "matmul"]];
+  const tree = treeOf(modules, sideBySide);
+  assert.deepEqual(walkOf(tree, new Set()), [0, 1, 2, 3]);
+});

@@ -458,7 +458,8 @@ def _downstream_panel(run: Run, found: Downstream, values: np.ndarray) -> Panel:
 def stage_title(path: str) -> str:
     """``0 attention`` for a stage of layer 0, ``logits`` for one outside the layers."""
     module, _, name = path.rpartition(".")
-    title = module.rpartition(".")[2].replace("_", "-").removeprefix("self-") if name == "output" else name
+    is_of_module = name in ("output", "context")
+    title = module.rpartition(".")[2].replace("_", "-").removeprefix("self-") if is_of_module else name
     return f"{layer_of(path)} {title}" if "layers." in path else title
 
 

@@ -213,7 +213,9 @@ def _all_allowed(run: Run, module: str, batch: int) -> Tensor:
 def _is_on_the_way(run: Run, path: str, prefix: str) -> bool:
     has_logits = prefix != "encoder" or "target" not in run.tokens
     leads_on = without_layer(path).startswith(prefix) or (path == "logits" and has_logits)
-    return leads_on and entry_of(run, path).on_the_stream
+    module, _, name = path.rpartition(".")
+    is_brought = name == "context" and module in run.attentions  # of a checkpoint the stream itself is not kept
+    return leads_on and (is_brought or entry_of(run, path).on_the_stream)
 
 
 def _is_in_both(a: Run, b: Run, path: str) -> bool:
@@ -221,7 +223,9 @@ def _is_in_both(a: Run, b: Run, path: str) -> bool:
 
 
 def _vectors(trace: Trace, path: str, batch: int) -> Tensor:
-    return trace[path].value[batch].float()
+    """(T, D) of one sequence; of a context (H, T, Dh) with its heads side by side."""
+    value = trace[path].value[batch].float()
+    return value if value.dim() == 2 else value.transpose(0, 1).flatten(1)
 
 
 def _most_likely(run: Run, batch: int, top: int) -> list[tuple[tuple[str, float], ...]]:

@@ -82,10 +82,18 @@ function holds(node, index) {
   return node.items.some((item) => (typeof item === "object" ? item.step === index || holds(item, index) : item === index));
 }
 
-/** The indices that one goes through in order: a step is one, and its operations are too where it is opened. */
+/** The indices that one goes through, in the order computed: a step is one, and its operations are too where it is opened. */
 export function walkOf(node, opened) {
+  return placesOf(node, opened).sort((one, other) => one.place - other.place).map(({ index }) => index);
+}
+
+/** @returns {{ index: number, place: number }[]} */
+function placesOf(node, opened) {
+  const alone = (index) => ({ index, place: index });
   return node.items.flatMap((item) => {
-    if (isStep(item)) return opened.has(keyOf(item)) ? [item.step, ...item.items] : [item.step];
-    return isModule(item) ? walkOf(item, opened) : [item];
+    if (isModule(item)) return placesOf(item, opened);
+    if (!isStep(item)) return [alone(item)];
+    if (!opened.has(keyOf(item))) return [{ index: item.step, place: item.items.at(-1) }];
+    return [{ index: item.step, place: item.items[0] - 0.5 }, ...item.items.map(alone)];
   });
 }

@@ -15,7 +15,7 @@ from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from tests.visualizer.guide.test_path_end import card_of
 from tests.visualizer.told import tell
-from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
+from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app, pictures, said
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.guide.facts import percent
 from visualizer.guide.known_paths import OF_CHECKPOINT
@@ -24,6 +24,7 @@ from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state.state import Choices
 from visualizer.views.charts import bias
+from visualizer.views.comparison import downstream
 from visualizer.views.lab import prove_checkpoint
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.work.cache import cached_run
@@ -134,6 +135,27 @@ def test_what_is_kept_is_compared_in_logit_and_loss_also_after_an_edit(tiny):
     app = open_app(view="compare", **query, baseline=baseline, edits=edited)
     assert "loss of the text" in said(app)
     assert not app.exception
+
+
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_what_another_mask_does_downstream_is_seen_at_every_attention(family, tmp_path):
+    folder = str(saved(family, tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"weights": "pretrained", "source": "pretrained", "pretrained_model": folder, "text": "the cat"}
+    app = open_app(view="compare", **query, mask_a="causal", mask_b="sliding_window", window="1")
+    assert not app.exception
+    drawn = next(header for _, header in headers(app) if header["key"] == "downstream")
+    logits = ["logits"] if family == "llama" else []
+    rows = drawn["axes"][drawn["panels"][0]["rows"]]["labels"]
+    assert rows == ["0 attention", "1 attention", *logits]
+    plain = fitted(
+        replace(Settings(), weights=PRETRAINED, architecture=app.session_state["_choices"].settings.architecture)
+    )
+    plain = replace(plain, text="the cat", target="", pretrained_model=folder, window=1)
+    a, b = (cached_run(replace(plain, mask=(mask,))) for mask in ("causal", "sliding_window"))
+    path = f"{a.settings.architecture}.layers.1.self_attention.context"
+    expected = (b.trace[path].value - a.trace[path].value)[0].square().sum((0, 2)).sqrt()
+    assert downstream(a, b, batch=0, prefix="").norms[1] == pytest.approx(expected.numpy(), rel=1e-4)
 
 
 def test_what_a_link_asks_for_in_vain_is_said(tiny):
