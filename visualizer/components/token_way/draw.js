@@ -13,6 +13,7 @@ const LEAST_WEIGHT = 0.02;
 const [LEAST_NAMED, UPRIGHT] = [11, 26]; // the widths of a bar that has a name above it, and that has its norm upright
 const LEAST_COUNTED = 14; // the room for the number of a head below narrow bars, of which only some have theirs
 const WIDEST_LIST = 128;
+const HEADING = 260; // of all lists: the others stand beside the first one, whose heading it is
 const CERTAIN = 44; // the bar of probability 1: as long as the narrowest list has room for
 const [LEAST_KEY, WIDEST_KEY] = [18, 44];
 const SHORT_NAMES = { feed_forward: say("feed_forward"), embedding: say("embedding"), position: say("position") };
@@ -186,7 +187,9 @@ function drawLens(view, index, box) {
   const likely = box && view.numbers.likely(index);
   if (!likely) return [];
   const count = box.width < 52 ? 1 : 4;
-  return likely.slice(0, count).flatMap((one, i) => answer(view, one, i, box, box.y + view.layout.heights.lens, index));
+  const top = box.y + view.layout.heights.lens;
+  const lines = likely.slice(0, count).flatMap((one, i) => answer(view, one, i, box, top, index));
+  return index > 0 ? lines : [label(view, say("lens"), box.x + 4, top - 6, HEADING, "way-title small"), ...lines];
 }
 
 /** One line: a likely token, its probability, and a bar as long: in every list of the picture on one scale. */

@@ -44,9 +44,9 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
         _notes(run)
         return
     if (missing := _missing(run, view)) is not None:
-        st.info(say(missing), icon=":material/info:")
-        what = "attentions" if missing == "no_queries" else "all"
-        st.code(_KEEPS.format(what=what), language="python")
+        sentence, keep = missing
+        st.info(sentence, icon=":material/info:")
+        st.code(_KEEPS.format(what=keep), language="python")
         return
     if view in ("way", "step") and run.trace and max(map(n_items, run.trace)) > 1:
         widgets.number("batch", width=130)
@@ -68,12 +68,12 @@ def _looked_at(run: WatchedRun, choices: Choices) -> tuple[Attention, Choices]:
     return kind[min(choices.selection.layer, len(kind) - 1)], choices
 
 
-def _missing(run: WatchedRun, view: str) -> str | None:
-    """Return what a view needs and the trace does not have; None where it has all."""
+def _missing(run: WatchedRun, view: str) -> tuple[str, str] | None:
+    """Say what a view needs and the trace does not have, and what ``keep`` keeps it; None where it has all."""
     if view in ("step", "way") and not run.trace.stages:
-        return "no_operations"
+        return say("no_operations"), "all"
     if view == "compare" and all(attention.query is None for attention in run.trace):
-        return "no_queries"
+        return say("no_queries"), "attentions"
     return None
 
 
