@@ -11,6 +11,7 @@ from torch import Tensor
 from headlight.attentions import Attention
 from model import Trace
 from model.texts import texts_of
+from visualizer.colors import Role
 from visualizer.components.derivation import Derivation
 from visualizer.glossary import mask_piece
 from visualizer.runs.run import Run
@@ -214,6 +215,17 @@ def _agreement_seen(seen: Attention) -> Check:
 
 _stage = partial(StageEntry, facts=facts, block="attention")
 _detail = partial(_stage, is_detail=True)
+_of_fused = partial(
+    _detail, formula=_part_formula, numpy=_part_line, checks=_part_checks, derive=_part_of, when=_is_part
+)
+_head = partial(_stage, numpy=_heads_line, checks=_heads_checks, derive=_in_head)
+
+_PROJECTIONS: dict[tuple[str, str, Role], Callable[[StageInRun], str]] = {
+    ("q_proj", say("q_proj_title"), "query"): linear_formula("Q", "X_q", "W^{Q}", "b^{Q}"),
+    ("k_proj", say("k_proj_title"), "key"): linear_formula("K", "X_k", "W^{K}", "b^{K}"),
+    ("v_proj", say("v_proj_title"), "value"): linear_formula("V", "X_v", "W^{V}", "b^{V}"),
+}
+"""The projections by name, title and colour, each with its formula where it is none of the parts of another one."""
 
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
@@ -248,86 +260,11 @@ ENTRIES: tuple[StageEntry, ...] = (
         formula=linear_formula(r"[K \; V]", "X_k", "W^{KV}", "b^{KV}"),
         parts=("k_proj", "v_proj"),
     ),
-    _detail(
-        "q_proj",
-        say("q_proj_title"),
-        "query",
-        texts="q_proj_part",
-        formula=_part_formula,
-        numpy=_part_line,
-        checks=_part_checks,
-        derive=_part_of,
-        when=_is_part,
-    ),
-    _detail(
-        "q_proj",
-        say("q_proj_title"),
-        "query",
-        formula=linear_formula("Q", "X_q", "W^{Q}", "b^{Q}"),
-    ),
-    _detail(
-        "k_proj",
-        say("k_proj_title"),
-        "key",
-        texts="k_proj_part",
-        formula=_part_formula,
-        numpy=_part_line,
-        checks=_part_checks,
-        derive=_part_of,
-        when=_is_part,
-    ),
-    _detail(
-        "k_proj",
-        say("k_proj_title"),
-        "key",
-        formula=linear_formula("K", "X_k", "W^{K}", "b^{K}"),
-    ),
-    _detail(
-        "v_proj",
-        say("v_proj_title"),
-        "value",
-        texts="v_proj_part",
-        formula=_part_formula,
-        numpy=_part_line,
-        checks=_part_checks,
-        derive=_part_of,
-        when=_is_part,
-    ),
-    _detail(
-        "v_proj",
-        say("v_proj_title"),
-        "value",
-        formula=linear_formula("V", "X_v", "W^{V}", "b^{V}"),
-    ),
-    _stage(
-        "q",
-        say("q_title"),
-        "query",
-        formula=r"Q_h = Q[:, \text{head } h]",
-        numpy=_heads_line,
-        checks=_heads_checks,
-        derive=_in_head,
-        charts=("directions",),
-    ),
-    _stage(
-        "k",
-        say("k_title"),
-        "key",
-        formula=r"K_h = K[:, \text{head } h]",
-        numpy=_heads_line,
-        checks=_heads_checks,
-        derive=_in_head,
-        charts=("directions",),
-    ),
-    _stage(
-        "v",
-        say("v_title"),
-        "value",
-        formula=r"V_h = V[:, \text{head } h]",
-        numpy=_heads_line,
-        checks=_heads_checks,
-        derive=_in_head,
-    ),
+    *(_of_fused(*about, texts=f"{about[0]}_part") for about in _PROJECTIONS),
+    *(_detail(*about, formula=formula) for about, formula in _PROJECTIONS.items()),
+    _head("q", say("q_title"), "query", formula=r"Q_h = Q[:, \text{head } h]", charts=("directions",)),
+    _head("k", say("k_title"), "key", formula=r"K_h = K[:, \text{head } h]", charts=("directions",)),
+    _head("v", say("v_title"), "value", formula=r"V_h = V[:, \text{head } h]"),
     _detail(
         "concat",
         say("concat_title"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from model.texts import texts_of
 from visualizer.stages import attention, feed_forward
 from visualizer.stages.entry import StageEntry
@@ -9,33 +11,12 @@ from visualizer.stages.inputs import SINUSOIDS, position, positions_checks, posi
 
 say = texts_of(__name__)
 
+_given = partial(StageEntry, facts=attention.facts, block="attention")
+
 ENTRIES: tuple[StageEntry, ...] = (
-    StageEntry(
-        "q",
-        say("q_title"),
-        "query",
-        formula=r"Q \in \mathbb{R}^{T_q \times d_k}",
-        facts=attention.facts,
-        block="attention",
-        charts=("directions",),
-    ),
-    StageEntry(
-        "k",
-        say("k_title"),
-        "key",
-        formula=r"K \in \mathbb{R}^{T_k \times d_k}",
-        facts=attention.facts,
-        block="attention",
-        charts=("directions",),
-    ),
-    StageEntry(
-        "v",
-        say("v_title"),
-        "value",
-        formula=r"V \in \mathbb{R}^{T_k \times d_v}",
-        facts=attention.facts,
-        block="attention",
-    ),
+    _given("q", say("q_title"), "query", formula=r"Q \in \mathbb{R}^{T_q \times d_k}", charts=("directions",)),
+    _given("k", say("k_title"), "key", formula=r"K \in \mathbb{R}^{T_k \times d_k}", charts=("directions",)),
+    _given("v", say("v_title"), "value", formula=r"V \in \mathbb{R}^{T_k \times d_v}"),
     StageEntry(
         "input",
         say("input_title"),
