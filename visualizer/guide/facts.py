@@ -11,13 +11,12 @@ from torch import Tensor
 from model.masks import with_leading_axes
 from model.texts import texts_of
 from visualizer.components.axis import Axis
-from visualizer.guide.words import MEASURES, PathFacts
+from visualizer.guide.words import PathFacts
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.paths import attention_modules, layer_of, with_layer
 from visualizer.runs.run import Run
 from visualizer.settings.fields import PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, default_stage
-from visualizer.stages.head_measures import measure_heads
 from visualizer.stages.informative import cell_at
 
 say = texts_of(__name__)
@@ -178,13 +177,6 @@ class _Attention:
             yield "d_k", str(run.trace[f"{module}.q"].value.shape[-1])
         yield "layer", str(layer_of(module))
         yield from self.of_layer()
-        if run.settings.weights == PRETRAINED:
-            yield from self.measured()
-
-    def measured(self) -> Iterator[tuple[str, str]]:
-        """The means of the head's measures, as shares of its attention."""
-        values = measure_heads(self.run, [self.module])[self.cell.head].values
-        yield from ((name, percent(values[name])) for name in MEASURES if not math.isnan(values[name]))
 
     def of_layer(self) -> Iterator[tuple[str, str]]:
         """Yield the width of the layer's feed-forward network, and the number of its hidden values above zero."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from visualizer.guide.facts import facts_at
+from visualizer.guide.facts import facts_at, percent
 from visualizer.guide.known_paths import chosen_path
 from visualizer.guide.path import GuidedPath, Stop
 from visualizer.guide.words import PathFacts, holds
@@ -43,7 +43,7 @@ def has_stop(run: Run, stop: Stop, selection: Selection) -> bool:
         return False
     if stop.view == "heads" and not attention_modules(run.trace):
         return False
-    if stop.measure and foremost(run, path, stop.measure) is None:
+    if stop.measure and not by_measure(run, path, stop.measure):
         return False
     return not stop.condition or holds(stop.condition, facts_at(run, path, selection))
 
@@ -53,12 +53,12 @@ def stops_of(run: Run, path: GuidedPath, selection: Selection) -> tuple[int, ...
     return tuple(i for i, stop in enumerate(path.stops, start=1) if has_stop(run, stop, selection))
 
 
-def foremost(run: Run, path: str, measure: str) -> HeadMeasures | None:
-    """The head with the most of a measure, in all layers of the attention that a stage is of; None without any."""
+def by_measure(run: Run, path: str, measure: str) -> list[HeadMeasures]:
+    """The heads of all layers of the attention that a stage is of, that with the most of a measure first."""
     kind = without_layer(path)
     of_kind = [module for module in attention_modules(run.trace) if kind.startswith(f"{without_layer(module)}.")]
     found = [head for head in measure_heads(run, of_kind) if not math.isnan(head.values[measure])]
-    return max(found, key=lambda head: head.values[measure], default=None)
+    return sorted(found, key=lambda head: head.values[measure], reverse=True)
 
 
 def nearest_stop(numbers: tuple[int, ...], number: int) -> int:
@@ -72,10 +72,12 @@ def facts_of_stop(run: Run, stop: Stop, selection: Selection) -> PathFacts:
     if stop.view == "heads":  # whose picture goes to any layer
         path = with_layer(run.trace, without_layer(path), selection.layer)
     facts = facts_at(run, path, selection, on_its_way=stop.view == "way")
-    if not stop.measure or (head := foremost(run, path, stop.measure)) is None:
+    heads = by_measure(run, path, stop.measure) if stop.measure else []
+    here = next((head for head in heads if (head.layer, head.head) == (selection.layer, selection.head)), None)
+    if here is None:
         return facts
-    is_foremost = (head.layer, head.head) == (selection.layer, selection.head)
-    return replace(facts, holding=facts.holding | {"foremost" if is_foremost else "another_head"})
+    holding = facts.holding | {"foremost" if here is heads[0] else "another_head"}
+    return PathFacts(holding, {**facts.values, stop.measure: percent(here.values[stop.measure])})
 
 
 def is_at(run: Run, stop: Stop, selection: Selection) -> bool:
@@ -88,7 +90,7 @@ def is_at(run: Run, stop: Stop, selection: Selection) -> bool:
 def place_of(run: Run, stop: Stop, number: int, selection: Selection) -> Selection:
     """The selection that a stop begins with: its own places, and for the rest what was looked at."""
     path = stage_in(run, stop) or next(iter(run.trace))
-    head = foremost(run, path, stop.measure) if stop.measure else None
+    head = by_measure(run, path, stop.measure)[0] if stop.measure else None
     found = replace(
         selection,
         guided=True,

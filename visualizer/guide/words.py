@@ -23,7 +23,7 @@ CONDITIONS = frozenset[str](get_args(Condition))
 
 Measure = Literal["previous_token", "first_token", "induction"]
 MEASURES: tuple[str, ...] = get_args(Measure)
-"""The measures of the heads of a checkpoint that a stop can look for, and name the mean of."""
+"""The measures that a stop can look for among the heads, and name the mean of."""
 
 Value = Literal[
     "token", "position", "n_tokens", "id", "vocabulary", "d_model", "d_k", "d_ff", "n_heads", "head", "head_name",

@@ -126,6 +126,27 @@ def test_in_an_encoder_decoder_the_encoder_comes_first():
     assert tuple(said)[:2] == OF_ENCODER
 
 
+def test_a_stop_of_anybody_looks_for_the_head_with_the_most_of_a_measure():
+    words = "if foremost: {first_token}"
+    stop = {"view": "heads", "stage": "self_attention.weights", "measure": "first_token", "words": words}
+    path = read_path(file_of(**stop))
+    run = compute_run(Settings(architecture="decoder", text="a b c"))
+    assert stops_of(run, path, Selection()) == (1,)
+    place = place_of(run, path.stops[0], 1, Selection())
+    assert run.names_of(4)[place.head] == "first token"
+    facts = facts_of_stop(run, path.stops[0], place)
+    assert "".join(part.text for part in told(path.stops[0].words, facts, ENTRIES)) == "more than 99%"
+    another = facts_of_stop(run, path.stops[0], replace(place, head=0))
+    assert {"foremost", "another_head"} & another.holding == {"another_head"}
+    assert not stops_of(
+        compute_run(Settings(text="a b", architecture="decoder")),
+        read_path(file_of(**stop | {"measure": "induction"})),
+        Selection(),
+    )
+    with pytest.raises(ValueError, match="“measure” of stop 1 is none of"):
+        read_path(file_of(measure="entropy"))
+
+
 def test_only_what_is_predicted_after_the_last_token_is_said_to_be_added():
     settings = Settings(architecture="decoder", text="the cat sat", pad=2)
     for query, sentence in ((1, "The text goes on with “sat” there"), (2, "put at the end of the text")):
