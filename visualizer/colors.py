@@ -46,18 +46,6 @@ def from_hex(text: str) -> Oklch:
     return Oklch(lightness, math.hypot(a, b), math.degrees(math.atan2(b, a)) % 360)
 
 
-def relative_luminance(text: str) -> float:
-    """The luminance of "#rrggbb", 0 for black and 1 for white (WCAG 2.2)."""
-    red, green, blue = (_inverse_gamma(int(text[start : start + 2], 16) / 255) for start in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(first: str, second: str) -> float:
-    """The contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
-    low, high = sorted((relative_luminance(first), relative_luminance(second)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def _linear_rgb(color: Oklch) -> Rgb:
     a = color.chroma * math.cos(math.radians(color.hue))
     b = color.chroma * math.sin(math.radians(color.hue))
