@@ -57,7 +57,10 @@ def test_every_mask_that_blocks_a_key_is_named():
 @pytest.mark.parametrize(
     ("link", "said"),
     [
-        ({"chart": "row"}, "Hatched: the scores of blocked keys (2). A score larger by 1"),
+        (
+            {"chart": "row"},
+            "Hatched: the scores of blocked keys (2). A number that is larger by 1 when it enters softmax",
+        ),
         ({"chart": "row"}, "has e = 2.72 times the weight"),
         (
             {"chart": "row", "fault": "after_softmax", "weights": "random"},
