@@ -16,7 +16,6 @@ from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Precision
 from visualizer.components.picture import Picture
-from visualizer.runs.head_notes import blocking, noted_name
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import read_then_predicted
@@ -115,11 +114,8 @@ class HeadsPicture:
     @property
     def noted_names(self) -> tuple[tuple[str, ...], ...]:
         """The same, each with what its mask makes of it, and whether it was edited."""
-        masks = [(blocking(self.run.mask_of(path)), self.run.is_cross_attention(path)) for path in self.modules]
-        return tuple(
-            tuple(noted_name(name, names, is_cross=is_cross) for name in layer)
-            for layer, (names, is_cross) in zip(self.edited_names, masks, strict=True)
-        )
+        named = zip(self.edited_names, self.modules, strict=True)
+        return tuple(self.run.noted(names, module) for names, module in named)
 
     @property
     def edited_names(self) -> tuple[tuple[str, ...], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isclose, sqrt
@@ -217,8 +217,13 @@ class Run(KeepsResults):
         """``head 2 · same token``; of an attention with what its masks make of it."""
         name = self.names_of(head + 1)[head]
         if module:
-            name = noted_name(name, blocking(self.mask_of(module)), is_cross=self.is_cross_attention(module))
+            (name,) = self.noted([name], module)
         return say("named_head", head=head, name=name) if name else say("head", head=head)
+
+    def noted(self, names: Iterable[str], module: str) -> tuple[str, ...]:
+        """The names of heads of an attention, each with what its masks make of it."""
+        masks, is_cross = blocking(self.mask_of(module)), self.is_cross_attention(module)
+        return tuple(noted_name(name, masks, is_cross=is_cross) for name in names)
 
     def position(self, path: str, row: int, batch: int) -> int:
         """Return the position of the token in a row of a stage, as the model counts."""
