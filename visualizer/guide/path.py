@@ -125,7 +125,7 @@ def _stop(given: object, number: int) -> Stop:
     if condition and (problem := problem_of_condition(condition)):
         raise ValueError(say("condition", number=number, problem=problem))
     measure = given.get("measure", "")
-    if measure and measure not in MEASURES:
+    if measure not in ("", *MEASURES):
         raise ValueError(say("measure", number=number, measures=", ".join(MEASURES)))
     words = _lines(given.get("words"), say("words", number=number))
     if not words:

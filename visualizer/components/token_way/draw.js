@@ -102,9 +102,9 @@ function colorOf(view, { kind, head }) {
 }
 
 /** A few letters for a part that is no head; of several embeddings the names. */
-function shortName(view, { kind, label: name }) {
-  const alike = view.parts.filter((part) => part.kind === kind);
-  return kind === "embedding" && alike.length > 1 ? name : SHORT_NAMES[kind] ?? kind;
+function nameAbove({ parts }, { kind, label: name }) {
+  const isOneOfSeveral = kind === "embedding" && parts.filter((part) => part.kind === kind).length > 1;
+  return isOneOfSeveral ? name : SHORT_NAMES[kind] ?? kind;
 }
 
 function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
@@ -118,7 +118,7 @@ function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
   });
   const nodes = [area, stem, rect];
   if (width >= LEAST_NAMED) {
-    const name = about.head === null ? shortName(view, about) : String(about.head);
+    const name = about.head === null ? nameAbove(view, about) : String(about.head);
     const middle = clamp(x + width / 2, box.x + 8, box.x + box.width - 8);
     nodes.push(label(view, name, middle, top - reach + 12, Math.max(width, 24), "small middle"));
     const turned = width < UPRIGHT ? { transform: `rotate(-90 ${middle + 3} ${top - 3})`, x: middle + 3 } : { x: middle };
