@@ -126,13 +126,11 @@ def test_a_link_of_its_weights_alone_is_a_checkpoint(tiny):
 def test_what_is_kept_is_compared_in_logit_and_loss_also_after_an_edit(tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"weights": "pretrained", "source": "pretrained", "pretrained_model": tiny, "text": "the cat"}
-    app = open_app(view="compare", **query, edits="decoder.layers.0.self_attention.context-h1-zero")
-    edited = app.query_params["edits"]
     kept = open_app(view="compare", **query)
     kept.button(key="keep_baseline").click().run()
     assert "loss of the text" in said(kept)
-    baseline = link_of(kept)["baseline"]
-    app = open_app(view="compare", **query, baseline=baseline, edits=edited)
+    edited = {"edits": "decoder.layers.0.self_attention.context-h1-zero", "baseline": link_of(kept)["baseline"]}
+    app = open_app(view="compare", **query, **edited)
     assert "loss of the text" in said(app)
     assert not app.exception
 

@@ -279,12 +279,18 @@ def test_what_a_file_says_is_never_markup():
     assert markdown_safe(hostile) in found.text
 
 
-def test_scores_of_a_head_are_no_equation_of_the_whole_projections(monkeypatch, tmp_path):
+def start_with_recording(n_sequences, tmp_path, monkeypatch):
+    """Start the app with a recording of every operation of a small model, and return its trace."""
     model = stacked(written_out(), n_layers=1)
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
-        model(torch.randn(1, 5, 16))
+        model(torch.randn(n_sequences, 5, 16))
     trace.save(tmp_path / "mine.headlight")
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    return trace
+
+
+def test_scores_of_a_head_are_no_equation_of_the_whole_projections(monkeypatch, tmp_path):
+    trace = start_with_recording(1, tmp_path, monkeypatch)
     scores = next(path for path, stage in trace.stages.items() if stage.operation == "matmul")
     app = open_app(source="recording", view="step", watched_source="given", watched_stage=scores, head="1")
     panels = next(header["panels"] for _, header in headers(app) if header["key"] == "watched_picture")
@@ -293,11 +299,7 @@ def test_scores_of_a_head_are_no_equation_of_the_whole_projections(monkeypatch, 
 
 
 def test_of_several_sequences_one_is_chosen_in_every_view(monkeypatch, tmp_path):
-    model = stacked(written_out(), n_layers=1)
-    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
-        model(torch.randn(2, 5, 16))
-    trace.save(tmp_path / "mine.headlight")
-    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    start_with_recording(2, tmp_path, monkeypatch)
     for view in ("step", "way", "heads"):
         app = open_app(source="recording", view=view, watched_source="given", hidden="on")
         assert "batch" in [number.key for number in app.number_input]
