@@ -72,7 +72,7 @@ class ModuleTree extends Picture {
     this.place.title = this.place.textContent;
     const all = operations.length.toLocaleString("en");
     const step = parts && say("step", { operations: countOf(parts.length, "operation"), all });
-    setText(this.counter, step ?? say("operation", { index: this.index + 1, all }));
+    setText(this.counter, step ?? say("operation", { index: (this.index + 1).toLocaleString("en"), all }));
     const walk = this.walked();
     this.previous.disabled = this.index === walk[0];
     this.next.disabled = this.index === walk.at(-1);

@@ -1,5 +1,6 @@
 /** @import { Axis, Geometry, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
 
+import { countedAs, labelBeside } from "./axis.js";
 import { drawUpwards, edgesOf, outlineCells, setBox, shortened, sizedContext, textContext } from "./canvas.js";
 import { clamp, makeElement, setText, whenIdle } from "./dom.js";
 import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
@@ -275,8 +276,8 @@ export class MatrixPanel {
   }
 
   nameOf(axis, index, short) {
-    const label = axis.labels[index] ?? String(index);
-    return short || label === String(index) ? label : `${index} ${label}`;
+    const [number, label] = [countedAs(axis, index), labelBeside(axis, index)];
+    return label ? (short ? label : `${number} ${label}`) : String(number);
   }
 
   /** Outline one cell as selected; null is none. */
@@ -393,7 +394,7 @@ function drawRowLabels(context, axis, rows, { left, top, cellHeight, rowLabels }
   context.textBaseline = "middle";
   const step = rowLabels === "all" ? 1 : tickStep(cellHeight, 24);
   for (let row = 0; row < rows; row += step) {
-    const text = rowLabels === "all" ? axis.labels[row] : String(row);
+    const text = rowLabels === "all" ? axis.labels[row] : String(countedAs(axis, row));
     context.fillText(shortened(context, text, axis.longest ?? LONGEST_LABEL), left - 5, top + (row + 0.5) * cellHeight);
   }
 }
@@ -406,7 +407,7 @@ function drawColumnLabels(context, axis, columns, { left, top, cellWidth, column
       drawUpwards(context, shortened(context, axis.labels[column], LONGEST_LABEL), x, top - 5);
       continue;
     }
-    const text = columnLabels === "ticks" ? String(column) : axis.labels[column];
+    const text = columnLabels === "ticks" ? String(countedAs(axis, column)) : axis.labels[column];
     const right = left + columns * cellWidth;
     context.textBaseline = "alphabetic";
     context.textAlign = x + context.measureText(text).width / 2 > right ? "right" : "center";

@@ -1,5 +1,6 @@
 /** @import { Axis, Cell, Geometry, Limits, Matrix } from "../types.d.ts" */
 
+import { countedAs, labelBeside } from "./axis.js";
 import { textContext } from "./canvas.js";
 import { clamp, isOneCharacter } from "./dom.js";
 
@@ -86,7 +87,7 @@ export function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
 
 /** The room left of and above a plot for its labels, given the size of its cells. */
 export function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight = cellWidth) {
-  const rowRoom = cellHeight >= LABEL_CELL ? widestLabel(rowAxis, font) : String(rows).length * 7;
+  const rowRoom = cellHeight >= LABEL_CELL ? widestLabel(rowAxis, font) : String(countedAs(rowAxis, rows)).length * 7;
   const { width: columnRoom, letters } = measuredLabels(columnAxis, font);
   const fits = cellWidth >= LETTER_CELL && (letters || columnRoom <= cellWidth - 2);
   // A number that does not fit is better left out than turned: its neighbours tell it.
@@ -141,8 +142,8 @@ export function cellUnder(box, { clientX, clientY }, rows, columns) {
 }
 
 /** True if the labels of an axis are more than its numbers. */
-function isNamed({ labels }) {
-  return labels.some((label, index) => label !== String(index));
+function isNamed(axis) {
+  return axis.labels.some((_, index) => labelBeside(axis, index) !== "");
 }
 
 /** The growth along an axis of a cell that is too small as a square. */

@@ -2,6 +2,7 @@
 
 /** @import { Axis, Matrix } from "../types.d.ts" */
 
+import { countedAs, labelBeside } from "./axis.js";
 import { formatNumber } from "./payload.js";
 import { textsOf } from "./texts.js";
 
@@ -85,12 +86,11 @@ function largestNumbers({ values, columns, columnAxis, blocked, dtype }, row) {
  * @param {number} index
  */
 export function nameOf(axis, index) {
-  const label = axis.labels[index] ?? "";
-  const place = `${axis.name} ${axis.numbers?.[index] ?? index}`;
-  return label === "" || label === String(index) ? place : `${place} ${label}`;
+  const label = labelBeside(axis, index);
+  const place = `${axis.name} ${countedAs(axis, index)}`;
+  return label === "" ? place : `${place} ${label}`;
 }
 
 function labelOf(axis, index) {
-  const label = axis.labels[index] ?? "";
-  return label === "" || label === String(index) ? `${axis.name} ${index}` : label;
+  return labelBeside(axis, index) || `${axis.name} ${countedAs(axis, index)}`;
 }

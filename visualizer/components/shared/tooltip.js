@@ -1,5 +1,6 @@
 /** @import { Axis, TooltipLine } from "../types.d.ts" */
 
+import { countedAs, labelBeside } from "./axis.js";
 import { makeElement, setChildren, tokenSpan } from "./dom.js";
 import { textsOf } from "./texts.js";
 import { zoomOf } from "./zoom.js";
@@ -66,9 +67,9 @@ export function tooltipLine(className, ...parts) {
  * @param {number} index
  */
 export function positionParts(axis, index) {
-  const label = axis.labels[index] ?? "";
-  const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${axis.numbers?.[index] ?? index}`]);
-  return label === "" || label === String(index) ? [name] : [name, " ", tokenSpan(label)];
+  const label = labelBeside(axis, index);
+  const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${countedAs(axis, index)}`]);
+  return label === "" ? [name] : [name, " ", tokenSpan(label)];
 }
 
 /** The role whose colour an axis has: "query", "key" or "neutral". */
