@@ -14,7 +14,7 @@ from visualizer.settings.settings import Settings
 
 SMALL = {"text": "the cat sat", "n_layers": "1", "d_model": "16", "d_ff": "16"}
 HEADS = "attention_heads_decoder_self_attention"
-TREE = "watched_tree"
+TREE = "module_tree"
 
 
 def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_path):
@@ -45,8 +45,9 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
         page.locator(".tree-chip").get_by_text("weights", exact=True).click()
     assert link_of(page)["watched_stage"] == "encoder.layers.0.self_attention.weights"
     expect(page.locator(".tree-place")).to_have_text("encoder.layers.0.self_attention · weights")
+    page.get_by_text("2 checks passed").click()
     expect(page.get_by_text("computed again from its inputs")).to_be_visible()
-    expect(page.locator(".st-key-watched_derivation")).to_contain_text(f"{float(weights[0, 2, 0, 0]):.4g}"[:4])
+    expect(page.locator(".st-key-derivation_0")).to_contain_text(f"{float(weights[0, 2, 0, 0]):.4g}"[:4])
     with rerun(page):
         page.keyboard.press("ArrowRight")
     assert link_of(page)["watched_stage"] == "encoder.layers.0.self_attention.context"

@@ -18,8 +18,8 @@ from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
 from visualizer.runs.tokens import TokenSequence
 from visualizer.server.mount import mount
+from visualizer.state.places import listeners
 from visualizer.state.state import FIRST, Choices
-from visualizer.state.token_way_events import listeners
 from visualizer.work import live
 
 FILE = Path(__file__).with_name("opening.packed")

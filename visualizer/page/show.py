@@ -24,7 +24,7 @@ from visualizer.settings.settings import Selection
 from visualizer.settings.sources import has_run
 from visualizer.settings.views import VIEWS
 from visualizer.stages.sizes import sizes_of
-from visualizer.state import drafts, state, token_way_events, widgets
+from visualizer.state import drafts, places, state, widgets
 from visualizer.state.state import Choices
 from visualizer.views import RENDER
 from visualizer.views.citation import citation
@@ -158,8 +158,8 @@ def _where_to_paint(choices: Choices) -> None:
 def _back_to_the_way(selection: Selection) -> None:
     """The way back for who came to a stage by a click in Follow a token."""
     if selection.view != "step":
-        token_way_events.forget_visit()
-    elif token_way_events.is_visit() and not header.is_walked(selection):
+        places.forget_visit()
+    elif places.is_visit() and not header.is_walked(selection):
         st.button(
             say("back"),
             icon=":material/arrow_back:",

@@ -6,15 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
+from headlight.attentions import Attention
 from headlight.contributions import Context, Contributions, Place, Stream, Term, contributions_of
 from headlight.findings import is_cross, is_cross_path, is_of_decoder
-from model import Trace
-from model.dataflow import Constant, parameters_of
+from model.dataflow import Constant
 from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.token_way.element import Numbers, Part, Stop, TokenWay
@@ -23,13 +22,14 @@ from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import visible_whole
 from visualizer.stages.check_line import check_line
-from visualizer.stages.checks import Check
+from visualizer.stages.checks import TOLERANCE, Check
 from visualizer.stages.operands import wirings
 from visualizer.stages.panels import to_array
 
 say = texts_of(__name__)
 
-Stack = Literal["encoder", "decoder"]
+_OF_OTHERS, _ROUNDED = 1e-4, 5e-2
+"""The tolerance for other models: in full precision, and in less."""
 
 MOST_NUMBERS = 4_000_000
 """So many numbers are taken apart at most; of more, the tokens around the chosen one."""
@@ -56,6 +56,7 @@ class FollowedStream:
         texts_of_ids: the text of each of some token ids.
         end: what follows the last stop: a title, and the stage that it leads to.
         expects_next: whether the run predicts what follows a token; else it answers at the token.
+        tolerance: the largest difference of the sum from the stream, relative to its largest number.
     """
 
     found: Contributions
@@ -67,6 +68,7 @@ class FollowedStream:
     texts_of_ids: Callable[[Sequence[int]], Sequence[str]]
     end: tuple[str, str]
     expects_next: bool
+    tolerance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +78,12 @@ class Taken:
     way: TokenWay
     difference: float
     n_places: int
+    tolerance: float
 
-    def check(self, tolerance: float) -> Check:
+    def check(self) -> Check:
         """The sum of the parts, held against the stream."""
         said = say("sums", n_parts=len(self.way.parts), n_places=self.n_places, difference=self.difference)
-        return Check(said, self.difference <= tolerance)
+        return Check(said, self.difference <= self.tolerance)
 
     def caption(self, check: Check, more: str = "") -> str:
         """The line below the picture: the check, and the tokens that the arrow keys reach, where not all."""
@@ -90,55 +93,84 @@ class Taken:
         return f"{check_line(check)}{more}{keys}"
 
 
-# The runs of the model built here -------------------------------------------------------------------------------
+def stacks_of(run: Run) -> tuple[str, ...]:
+    """The residual streams of a run, in the order in which they were computed.
 
-
-def stacks_of(trace: Trace) -> tuple[Stack, ...]:
-    """The parts of the model with embeddings and a residual stream, in the order in which they ran."""
-    stacks: tuple[Stack, ...] = ("encoder", "decoder")
+    Those of our model by their part of it, ``encoder`` and ``decoder``; those of another one by the first attention
+    that writes to them.
+    """
+    if run.seen is not None:
+        found = contributions_in(run)
+        return tuple(found.attentions_of(stream)[0] for stream in found.streams)
+    parts = ("encoder", "decoder")
     return tuple(
-        stack for stack in stacks if {f"{stack}.inputs.embedded", f"{stack}.layers.0.residual1"} <= trace.keys()
+        part for part in parts if {f"{part}.inputs.embedded", f"{part}.layers.0.residual1"} <= run.trace.keys()
     )
 
 
-def stack_of(run: Run, stage: str) -> Stack | None:
-    """The part of the model that a stage belongs to, else the last one; None where there is no residual stream."""
-    stacks = stacks_of(run.trace)
-    return next((stack for stack in stacks if stage.startswith(f"{stack}.")), stacks[-1] if stacks else None)
+def stack_of(run: Run, stage: str) -> str | None:
+    """The stream of a stage, or of an attention of another model, else the one that the answer is read from.
+
+    None where there is no residual stream.
+    """
+    stacks = stacks_of(run)
+    if run.seen is None:
+        return next((stack for stack in stacks if stage.startswith(f"{stack}.")), stacks[-1] if stacks else None)
+    found = contributions_in(run)
+    of_stage = [stack for stack in stacks if stage in found.attentions_of(_stream(run, stack))]
+    answering = [stack for stack in stacks if found.answer_of(_stream(run, stack)) is not None]
+    return next(iter((*of_stage, *answering, *stacks)), None)
 
 
-def taken_at(run: Run, stack: Stack, query: int) -> Taken:
+def taken_at(run: Run, stack: str, query: int) -> Taken:
     """The ways of a token and of those around it, taken apart once for a run."""
     followed = followed_in(run, stack)
     window = window_of(followed, query)
-    return run.once(("token_way", stack, window.start), lambda: take_apart(followed, window))
+    return run.once(("token_way", stack, followed.item, window.start), lambda: take_apart(followed, window))
 
 
-def followed_in(run: Run, stack: Stack) -> FollowedStream:
-    """The stream of one part of the model, in the first sequence of the run."""
-    found = run.once("contributions", lambda: contributions_in(run))
-    stream = next(stream for stream in found.streams if stream.path.startswith(f"{stack}."))
-    predicts = stack == stacks_of(run.trace)[-1]
+def followed_in(run: Run, stack: str) -> FollowedStream:
+    """One stream of a run, in the sequence that is looked at."""
+    if run.seen is not None:
+        return _followed_as_seen(run, run.seen, stack)
+    predicts = stack == stacks_of(run)[-1]
+    stream = _stream(run, stack)
     return FollowedStream(
-        found,
+        contributions_in(run),
         stream,
         item=0,
-        tokens=run.axes(f"{stack}.inputs.embedded")[0],
+        tokens=tokens_of(run, stack),
         read=lambda path: (run.axes(path)[1], run.trace[path].value[0]),
         head_label=run.head_label,
         texts_of_ids=lambda ids: [run.vocabulary[token] for token in ids],
         end=(say("prediction"), "probabilities") if predicts else (say("to_the_decoder"), stream.path),
         expects_next=run.settings.architecture != "encoder",
+        tolerance=TOLERANCE,
     )
+
+
+def tokens_of(run: Run, stack: str) -> Axis:
+    """The tokens of a stream."""
+    if run.seen is None:
+        return run.axes(f"{stack}.inputs.embedded")[0]
+    attention = run.seen.trace[stack]
+    labels = run.seen.labels(attention, run.item)[0] or tuple(map(str, range(attention.shape[2])))
+    return _axis("query", labels, _is_of_target(run.seen, attention))
 
 
 def contributions_in(run: Run) -> Contributions:
     """The operations of a run, to be followed back."""
+    return (run.seen or run).once("contributions", lambda: _contributions(run))
+
+
+def _contributions(run: Run) -> Contributions:
+    if run.seen is not None:
+        return contributions_of(run.seen.trace)
     nodes = {path: wiring.node for path, wiring in wirings(run).items()}
     return Contributions(
         {path: None if isinstance(node, Constant) else node for path, node in nodes.items()},
         {path: stage.value for path, stage in run.trace.items()},
-        parameters_of(run.model),
+        run.parameters,
         {
             f"{module}.context": Context(f"{module}.weights", run.trace[f"{module}.weights"].value.shape[1], 1)
             for module in attention_modules(run.trace)
@@ -146,48 +178,47 @@ def contributions_in(run: Run) -> Contributions:
     )
 
 
-# The passes of other models -------------------------------------------------------------------------------------
+def _stream(run: Run, stack: str) -> Stream:
+    found = contributions_in(run)
+    if run.seen is None:
+        return next(stream for stream in found.streams if stream.path.startswith(f"{stack}."))
+    return next(stream for stream in found.streams if found.attentions_of(stream)[0] == stack)
 
 
-def watched_contributions(run: WatchedRun) -> Contributions:
-    """The operations of a pass that was watched, to be followed back."""
-    return run.once("contributions", lambda: contributions_of(run.trace))
-
-
-def followed_of_watched(run: WatchedRun, stream: Stream, item: int) -> FollowedStream:
+def _followed_as_seen(run: Run, seen: WatchedRun, stack: str) -> FollowedStream:
     """One stream of a pass that was watched."""
-    found = watched_contributions(run)
-    first = run.attention(found.attentions_of(stream)[0])
-    labels = run.labels(first, item)[0] or tuple(map(str, range(first.shape[2])))
-    is_target = is_of_decoder(first.module) and bool(run.trace.texts.decoder)
-    answer = found.answer_of(stream)
+    found, stream, first = contributions_in(run), _stream(run, stack), seen.trace[stack]
+    is_target, answer = _is_of_target(seen, first), found.answer_of(stream)
 
     def read(path: str) -> tuple[Axis, Tensor]:
-        attention = run.attention(path)
+        attention = seen.attention(path)
         if attention.weights is None:
             raise ValueError(f"no weights of {attention.path} were kept")
-        keys = run.labels(attention, item)[1] or tuple(map(str, range(attention.shape[3])))
-        return _axis("key", keys, is_target and not is_cross(attention)), plane(attention.weights, item)
+        keys = seen.labels(attention, run.item)[1] or tuple(map(str, range(attention.shape[3])))
+        return _axis("key", keys, is_target and not is_cross(attention)), plane(attention.weights, run.item)
 
+    is_exact = run.trace[stream.path].value.dtype in (torch.float32, torch.float64)
     return FollowedStream(
         found,
         stream,
-        item,
-        tokens=_axis("query", labels, is_target),
+        run.item,
+        tokens=tokens_of(run, stack),
         read=read,
         head_label=lambda head: say("head", head=head),
-        texts_of_ids=run.texts_of_ids or (lambda ids: tuple(map(str, ids))),
+        texts_of_ids=seen.texts_of_ids or (lambda ids: tuple(map(str, ids))),
         end=(say("end"), stream.path) if answer is None else (say("prediction"), answer),
-        expects_next=run.causal is True or is_of_decoder(first.module),
+        expects_next=seen.causal is True or is_of_decoder(first.module),
+        tolerance=_OF_OTHERS if is_exact else _ROUNDED,
     )
+
+
+def _is_of_target(seen: WatchedRun, attention: Attention) -> bool:
+    return is_of_decoder(attention.module) and bool(seen.trace.texts.decoder)
 
 
 def _axis(name: str, labels: Sequence[str], is_target: bool) -> Axis:
     sequence: SequenceName = "target" if is_target else "source"
     return Axis(name, tuple(map(visible_whole, labels)), sequence)
-
-
-# Any run --------------------------------------------------------------------------------------------------------
 
 
 def window_of(followed: FollowedStream, query: int) -> slice:
@@ -257,7 +288,7 @@ def take_apart(followed: FollowedStream, window: slice) -> Taken:
         end=followed.end,
         expects_next=followed.expects_next,
     )
-    return Taken(way, difference, n_places)
+    return Taken(way, difference, n_places, followed.tolerance)
 
 
 def _stop(

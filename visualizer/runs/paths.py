@@ -28,6 +28,8 @@ def with_layer(trace: Trace, stage: str, layer: int) -> str:
     Where the trace has no such stage, of the most similar one: the same in the other half of the model, one of the
     same name, the attention weights, or the first.
     """
+    if stage in trace:
+        return stage
     likenesses = (str, lambda path: path.partition(".")[2], lambda path: path.rpartition(".")[2])
     for likeness in likenesses:
         alike = [path for path in trace if likeness(stage) and likeness(without_layer(path)) == likeness(stage)]

@@ -20,9 +20,7 @@ from visualizer.runs.watched import WatchedRun, n_items, sees_later
 from visualizer.safe_text import visible
 from visualizer.settings.fields import RECORDED
 from visualizer.settings.settings import Settings
-
-MOST_SIDE = 512
-"""The most queries, and keys, that are drawn at once."""
+from visualizer.settings.watched_settings import MOST_SIDE
 
 Window = tuple[slice, slice]
 
@@ -101,18 +99,19 @@ def _tokens(
     )
     if is_cross(attention):
         batches: dict[SequenceName, tuple[TokenSequence, ...]] = {
-            "source": (_sequence(keys),),
-            "target": (_sequence(queries),),
+            "source": (sequence_of(keys),),
+            "target": (sequence_of(queries),),
         }
         names: tuple[SequenceName | None, SequenceName] = ("target", "source")
     else:
-        batches = {"source": (_sequence(keys),)}
+        batches = {"source": (sequence_of(keys),)}
         names = ("source" if queries == keys else None, "source")
     rows, columns = (tuple(map(visible, texts)) for texts in (queries, keys))
     return batches, (Axis("query", rows, names[0]), Axis("key", columns, names[1]))
 
 
-def _sequence(texts: tuple[str, ...]) -> TokenSequence:
+def sequence_of(texts: tuple[str, ...]) -> TokenSequence:
+    """The texts of some tokens as a sequence, of which nothing else is known."""
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     ids = tuple(numbers[text] for text in texts)
     return TokenSequence(texts, ids, (False,) * len(texts), tuple(map(visible, texts)), (False,) * len(texts))

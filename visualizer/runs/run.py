@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isclose, sqrt
 from typing import NamedTuple
 
@@ -19,15 +19,16 @@ from model import (
     TracedModule,
     positions_from_first_token,
 )
-from model.dataflow import Dataflow, record_dataflow
+from model.dataflow import Dataflow, Node, evaluate, parameters_of, record_dataflow
 from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
-from model.tracing import Edit
+from model.tracing import Dims, Edit
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.runs.head_notes import blocking, noted_name
 from visualizer.runs.kept import KeepsResults
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
+from visualizer.runs.watched import WatchedRun
 from visualizer.settings.interventions import Intervention, read_interventions
 from visualizer.settings.settings import Selection, Settings
 
@@ -67,6 +68,7 @@ class Run(KeepsResults):
         trace_of_item: the stages of one sequence of a batch; None where they are cut out of these.
         axes_seen: queries and keys of a recording's attentions; None where they follow from the tokens.
         repeat: the same under the masks of other settings, where no link says what it is of; else None.
+        seen: the pass whose operations are the stages; None where the model names its stages itself.
     """
 
     settings: Settings
@@ -89,6 +91,7 @@ class Run(KeepsResults):
     trace_of_item: Callable[[int], Trace] | None = None
     axes_seen: tuple[Axis, Axis] | None = None
     repeat: Callable[[Settings], Run] | None = None
+    seen: WatchedRun | None = None
 
     @cached_property
     def interventions(self) -> tuple[Intervention, ...]:
@@ -172,6 +175,19 @@ class Run(KeepsResults):
         """The same, kept with the tensors from outside that it holds."""
         return self.record_dataflow()
 
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """The parameters and buffers that its stages are computed with, by their names."""
+        return parameters_of(self.model) if self.seen is None else self.seen.trace.parameters
+
+    def values(self, node: Node) -> Tensor:
+        """Compute an expression over its stages and parameters.
+
+        Raises:
+            KeyError: a stage or a parameter of another model was not kept.
+        """
+        return evaluate(node, self.trace, self.model) if self.seen is None else self.seen.values(node)
+
     @cached_property
     def structure(self) -> Hashable:
         """Everything the dataflow depends on: modules, parameters, lines that ran, which stages are one tensor."""
@@ -195,7 +211,11 @@ class Run(KeepsResults):
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""
-        rows, columns = (("", 1), ("", 1), *self.trace[path].dims)[-2:]
+        return self.axes_of(path, self.trace[path].dims)
+
+    def axes_of(self, path: str, dims: Dims) -> tuple[Axis, Axis]:
+        """The same of a tensor with other axes, ``dims``, that is read where the stage stands."""
+        rows, columns = (("", 1), ("", 1), *dims)[-2:]
         return self._axis(path, *rows), self._axis(path, *columns)
 
     def token_id(self, path: str, row: int) -> int:
@@ -298,9 +318,8 @@ class Run(KeepsResults):
         """Return the sequence of tokens that an axis runs over."""
         if symbol not in ("T", "Tq", "Tk", "S"):
             return None
-        of_target = "target" in self.batches and not path.startswith("encoder.")
         crosses = symbol == "Tk" and self.is_cross_attention(path.rpartition(".")[0])
-        return "target" if of_target and not crosses else "source"
+        return "source" if crosses else sequence_at(path, self.batches)
 
     def is_cross_attention(self, module: str) -> bool:
         """True if an attention's keys come from another tensor than its queries."""
@@ -312,10 +331,16 @@ class Run(KeepsResults):
         return "target" in self.batches
 
 
+def sequence_at(path: str, batches: Container[SequenceName]) -> SequenceName:
+    """The sequence whose tokens a stage is of: with a target that, unless it is within an encoder."""
+    return "target" if "target" in batches and "encoder" not in path.split(".") else "source"
+
+
 _OF_THE_TEXT = frozenset({"B", "T", "Tq", "Tk", "Tn", "S", "V"})
 """Axes whose sizes change with the text alone."""
 
 
+@lru_cache(maxsize=32)
 def side_by_side(parts: Sequence[str], size: int) -> tuple[str, ...]:
     """Labels of columns in which equal parts lie side by side: ``q 0``, ``q 1``, ..., ``k 0``, and so on."""
     width = size // len(parts)
@@ -348,4 +373,4 @@ def positions_in(
     return {name: positions_from_first_token(pads) for name, pads in is_padding.items() if pads[:, 0].any()}
 
 
-_AXIS_NAMES = {"T": "token", "S": "token", "Tq": "query", "Tk": "key", "V": "vocabulary"}
+_AXIS_NAMES = {"row": "row", "T": "token", "S": "token", "Tq": "query", "Tk": "key", "V": "vocabulary"}

@@ -10,7 +10,7 @@ from headlight.attentions import Attention
 from headlight.recording import Texts
 from headlight.stages import Stage
 from headlight.trace import Trace
-from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of, operations_of, parameters_of
+from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of, operations_of
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.settings.fields import WORKED_EXAMPLES
@@ -35,7 +35,7 @@ def as_trace(run: Run) -> Trace:
     used = {
         part.name for node in run.dataflow.values() for part in inputs_of(node) if isinstance(part, ParameterInput)
     }
-    trace.parameters = {name: value for name, value in parameters_of(run.model).items() if name in used}
+    trace.parameters = {name: value for name, value in run.parameters.items() if name in used}
     if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
         trace.texts = Texts(_texts(run, "source"), _texts(run, "target"))
     return trace

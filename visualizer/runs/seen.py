@@ -51,14 +51,15 @@ def seen_run(
     return Run(
         *(settings, cast(TracedModule, nn.Module()), trace, masks, masks, batches, vocabulary),
         head_names=_head_names(next(iter(attentions.values()))),
-        forward=_never,
+        forward=not_repeated,
         attentions=attentions,
         **more,
     )
 
 
-def _never(_run: Run) -> None:
-    raise NotImplementedError  # there is no model to run again
+def not_repeated(_run: Run) -> None:
+    """Run nothing, since there is no model to run again."""
+    raise NotImplementedError
 
 
 def kind_of(attention: Attention, architecture: Architecture) -> str:

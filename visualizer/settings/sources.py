@@ -87,6 +87,7 @@ _RENAMED = {
     **{"pretrained_text": "text", "pretrained_second": "target", "pretrained_edits": "edits"},
     **{"pretrained_other_text": "other_text", "watched_item": "batch"},
     **{"watched_head": "head", "watched_query": "query", "watched_key": "key", "pretrained_steps": "limit"},
+    "watched_row": "query",  # where rows are tokens
 }
 _TOOLS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "search": {"chart": ["measures"]},

@@ -12,6 +12,9 @@ from visualizer.settings.settings import MOST_DRAWN
 
 Opened = Literal["none", "example", "given", "path", "uploaded"]
 
+MOST_SIDE = 512
+"""The most queries, and keys, of a recording that are drawn at once."""
+
 MOST_PLACES = 9_999_999
 
 

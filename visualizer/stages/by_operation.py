@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from model.dataflow import Constant, Operation, ParameterInput, StageInput, inputs_of, parameters_of
+from model.dataflow import Constant, Operation, ParameterInput, StageInput, inputs_of
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
@@ -121,7 +121,7 @@ def dropout_check(what: str) -> Callable[[StageInRun], Iterable[Check]]:
 
 def parameters(stage: StageInRun) -> tuple[Tensor, ...]:
     """The parameters among the inputs of a stage, or the rows of them that are used."""
-    return tuple(used(stage.run.model, operand) for operand in stage.operands if operand.is_parameter)
+    return tuple(used(stage.run, operand) for operand in stage.operands if operand.is_parameter)
 
 
 def norm_of(stage: StageInRun) -> tuple[Tensor, Tensor, float] | None:
@@ -129,7 +129,7 @@ def norm_of(stage: StageInRun) -> tuple[Tensor, Tensor, float] | None:
     node = stage.node
     if not isinstance(node, Operation) or "eps" not in node.keywords:
         return None
-    found = [parameters_of(stage.run.model)[part.name] for part in node.inputs if isinstance(part, ParameterInput)]
+    found = [stage.run.parameters[part.name] for part in node.inputs if isinstance(part, ParameterInput)]
     return (found[0], found[1], float(node.keywords["eps"])) if len(found) == 2 else None
 
 

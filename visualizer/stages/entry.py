@@ -102,12 +102,12 @@ class StageInRun:
     Attributes:
         run: the run.
         path: the stage's place in its trace.
-        entries: what is known.
+        find: finds what is known of a kind of stage.
     """
 
     run: Run
     path: str
-    entries: Entries
+    find: Callable[[Run, str], StageEntry]
 
     @property
     def stage(self) -> Stage:
@@ -132,7 +132,7 @@ class StageInRun:
     @cached_property
     def entry(self) -> StageEntry:
         """The entry for stages of its kind."""
-        return find_entry(self.entries, self.run.trace, self.path)
+        return self.find(self.run, self.path)
 
     @property
     def node(self) -> Node:

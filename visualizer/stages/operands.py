@@ -6,9 +6,11 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput, parameters_of
+from model import Stage
+from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput
+from visualizer.runs.operations import OperationStage
 from visualizer.runs.run import Run
 
 
@@ -22,6 +24,7 @@ class Operand:
         is_parameter: whether ``source`` names a parameter instead of a stage.
         transposed: whether the computation uses its last two axes exchanged.
         rows: the first row of a parameter that is used, and the one after the last; None for all.
+        looked_up: the rows of another model's table that are looked up, each once; () where it is used whole.
     """
 
     source: str
@@ -29,6 +32,7 @@ class Operand:
     is_parameter: bool = False
     transposed: bool = False
     rows: tuple[int, int] | None = None
+    looked_up: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,9 @@ _SIGNS = {
 _TRANSPOSES = ("mT", "T", "t", "transpose", "swapaxes")
 
 
+MOST_INPUTS = 4
+"""The most inputs that are drawn beside an operation of another model."""
+
 _MOST_WIRINGS = 64
 _WIRINGS: dict[Hashable, Mapping[str, Wired]] = {}
 """The wirings of the structures that were looked at last: names alone, no tensors."""
@@ -65,9 +72,8 @@ _WIRINGS: dict[Hashable, Mapping[str, Wired]] = {}
 def wirings(run: Run) -> Mapping[str, Wired]:
     """Return the connections of every stage, recorded once for all runs of one structure."""
     if run.structure not in _WIRINGS:
-        parameters = parameters_of(run.model)
         flow = run.record_dataflow().items()
-        found = {path: Wired(_without_tensors(node), operands_in(node, parameters)) for path, node in flow}
+        found = {path: Wired(_without_tensors(node), operands_in(node, run.parameters)) for path, node in flow}
         while len(_WIRINGS) >= _MOST_WIRINGS:
             _WIRINGS.pop(next(iter(_WIRINGS)), None)
         _WIRINGS[run.structure] = found
@@ -76,12 +82,47 @@ def wirings(run: Run) -> Mapping[str, Wired]:
 
 def wired(run: Run, path: str) -> Wired:
     """The same of the stage at ``path``."""
-    return wirings(run)[path]
+    stage = run.trace[path]
+    return _wired(run, stage) if isinstance(stage, OperationStage) else wirings(run)[path]
 
 
-def used(model: nn.Module, operand: Operand) -> Tensor:
+def _wired(run: Run, stage: OperationStage) -> Wired:
+    """The connections of an operation with those operations and parameters whose numbers are known."""
+    operation, node = stage.operation, stage.node
+    found: tuple[Operand, ...]
+    if isinstance(node, Operation) and node.name == "embedding" and isinstance(node.inputs[-1], ParameterInput):
+        found = (Operand(node.inputs[-1].name, is_parameter=True, looked_up=_looked_up(run, node.inputs[0])),)
+    elif node is not None and operation.operation != "fused":
+        found = operands_in(node, run.parameters)
+    else:
+        found = tuple(
+            Operand(name, "," if i else "", is_parameter=name not in run.trace)
+            for i, name in enumerate(dict.fromkeys(operation.inputs))
+        )
+    known = [operand for operand in found if _is_known(run, operand)]
+    if all(operand.operator in ("", ",") for operand in known):
+        inputs = [replace(operand, operator="") for operand in known]
+        known = [operand for i, operand in enumerate(known) if inputs[i] not in inputs[:i]]
+    return Wired(node or _NOTHING, tuple(known[:MOST_INPUTS]))
+
+
+def _looked_up(run: Run, ids: Node) -> tuple[int, ...]:
+    """The rows of a table that some ids look up; () where these are not known."""
+    try:
+        return tuple(sorted(set(run.values(ids).flatten().tolist())))
+    except KeyError:
+        return ()
+
+
+def _is_known(run: Run, operand: Operand) -> bool:
+    found = run.parameters.get(operand.source) if operand.is_parameter else run.trace.get(operand.source)
+    value = found.value if isinstance(found, Stage) else found
+    return value is not None and value.numel() > 0
+
+
+def used(run: Run, operand: Operand) -> Tensor:
     """The parameter that an operand names, or the rows of it that are used."""
-    value = parameters_of(model)[operand.source]
+    value = run.parameters[operand.source]
     return value if operand.rows is None else value[slice(*operand.rows)]
 
 

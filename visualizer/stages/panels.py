@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headlight.passed_masks import LOWEST
 from model.texts import texts_of
+from model.tracing import Dims
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
+from visualizer.runs.operations import plain_dims
 from visualizer.runs.run import Run, side_by_side
+from visualizer.safe_text import visible
 from visualizer.stages.entry import Numbers, StageEntry
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.registry import entry_of, stage_of
@@ -21,41 +26,114 @@ from visualizer.stages.registry import entry_of, stage_of
 say = texts_of(__name__)
 
 
-def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "") -> Panel:
-    """One stage, or one head of it."""
+class Part(NamedTuple):
+    """The rows and columns that are drawn of a matrix."""
+
+    rows: slice = slice(None)
+    columns: slice = slice(None)
+
+
+ROWS_AT_ONCE, COLUMNS_AT_ONCE = 256, 512
+"""The most rows and columns that are drawn of an operation of another model: vocabularies are long."""
+
+
+def part_around(run: Run, sizes: Sequence[int], at: tuple[int, int] = (0, 0)) -> Part:
+    """The part of a matrix that is drawn, around a cell or the nearest one: the whole, but for other models."""
+    if run.seen is None:
+        return Part()
+    n_rows, n_columns = (1, 1, *sizes)[-2:]
+    return Part(_around(at[0], n_rows, ROWS_AT_ONCE), _around(at[1], n_columns, COLUMNS_AT_ONCE))
+
+
+def _around(place: int, size: int, most: int) -> slice:
+    first = min(place, size - 1) // most * most
+    return slice(first, min(size, first + most))
+
+
+def _cut(axis: Axis, part: slice) -> Axis:
+    labels = axis.labels[part]
+    if len(labels) == len(axis.labels):
+        return axis
+    return Axis(axis.name, labels, numbers=tuple(range(len(axis.labels))[part]))
+
+
+def stage_panel(
+    run: Run, path: str, *, head: int, batch: int, operator: str = "", at: tuple[int, int] = (0, 0)
+) -> Panel:
+    """One stage, or one head of it; of a large one of another model the part around the cell ``at``."""
     stage, entry = run.trace[path], entry_of(run, path)
     rows, columns = run.axes(path)
-    values = matrix(stage.value, head=head, batch=batch)
+    part = part_around(run, stage.value.shape, at)
+    values = matrix(stage.value, head=head, batch=batch)[part]
     n_heads = run.n_heads(path)
-    return Panel(
-        name=stage.name,
-        title=entry.title if n_heads is None else say("head", title=entry.title, head=head),
-        subtitle=f"{stage.name} {stage.shape_text}",
+    has_heads = n_heads is not None and (n_heads > 1 or run.seen is None)
+    panel = Panel(
+        name=_name_in_picture(run, path),
+        title=say("head", title=entry.title, head=head) if has_heads else entry.title,
+        subtitle=_subtitle(run, path, values),
         array=values,
-        rows=rows,
-        columns=columns,
+        rows=_cut(rows, part.rows),
+        columns=_cut(columns, part.columns),
         role=entry.role,
         palette=_palette(entry),
         bounds=bounds(values, entry.numbers),
         operator=operator,
         **_blocking(run, path, batch, head),
     )
+    return panel if run.seen is None else with_blocked(panel)
+
+
+def with_blocked(panel: Panel) -> Panel:
+    """The same where a mask was added to scores: what it blocks is hatched, and the scale is that of the others."""
+    is_blocked = panel.array <= LOWEST
+    if not is_blocked.any():
+        return panel
+    others = panel.array[~is_blocked & np.isfinite(panel.array)]
+    least, greatest = float(others.min(initial=0.0)), float(others.max(initial=0.0))
+    size = max(-least, greatest) or 1.0
+    return replace(
+        panel,
+        blocked=is_blocked.astype(np.uint8),
+        blocked_by=("mask",),
+        bounds=(-size, size) if least < 0 else (0.0, size),
+        palette="diverging" if least < 0 else "sequential",
+    )
+
+
+def _name_in_picture(run: Run, path: str) -> str:
+    """The name of a panel: of another model its path, since many of its operations have one name."""
+    return path if run.seen is not None else path.rpartition(".")[2]
+
+
+def _subtitle(run: Run, path: str, values: NDArray[np.float32]) -> str:
+    stage = run.trace[path]
+    if run.seen is None:
+        return f"{stage.name} {stage.shape_text}"
+    return _described(path, stage.shape_text, values, stage.value.shape[-2:])
+
+
+def _described(name: str, shape: str, values: NDArray[np.float32], sizes: Sequence[int]) -> str:
+    """The name and the shape of a tensor of another model, and how much of it is drawn."""
+    is_whole = values.size == math.prod(sizes)
+    drawn = "" if is_whole else say("drawn", rows=len(values), columns=values.shape[1])
+    return f"{visible(name)}  {shape}{drawn}"
 
 
 def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
     """Every head of a per-head stage, on one scale."""
     stage, entry = run.trace[path], entry_of(run, path)
     n_heads = run.n_heads(path) or 0
-    every = stage.value[batch]
-    shared = bounds(to_array(every), entry.numbers)
+    part = part_around(run, stage.value.shape)
+    every = [matrix(stage.value, head=head, batch=batch)[part] for head in range(n_heads)]
+    shared = bounds(np.stack(every), entry.numbers) if every else None
     rows, columns = run.axes(path)
     return tuple(
         Panel(
-            name=stage.name,
+            name=_name_in_picture(run, path),
             title=run.head_label(head, stage.module_path),
-            array=to_array(every[head]),
-            rows=rows,
-            columns=columns,
+            array=every[head],
+            rows=_cut(rows, part.rows),
+            columns=_cut(columns, part.columns),
             role=entry.role,
             palette=_palette(entry),
             bounds=shared,
@@ -76,13 +154,22 @@ def part_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
     return tuple(panels)
 
 
-def operand_panel(run: Run, operand: Operand, *, head: int, batch: int) -> Panel:
-    """An input of a stage: another stage or a parameter, transposed where the computation transposes it."""
+def operand_panel(run: Run, operand: Operand, *, head: int, batch: int, at: tuple[int, int] = (0, 0)) -> Panel:
+    """An input of a stage: another stage or a parameter, transposed where the computation transposes it.
+
+    Of a large one of another model the part around the cell ``at``, as the computation uses it.
+    """
+    at = at[::-1] if operand.transposed else at
     if operand.is_parameter:
-        return _parameter_panel(run, operand)
-    panel = stage_panel(run, operand.source, head=head, batch=batch, operator=operand.operator)
-    panel = replace(panel, hint=say("go_to", stage=run.trace[operand.source].name))
+        return _parameter_panel(run, operand, at)
+    panel = stage_panel(run, operand.source, head=head, batch=batch, operator=operand.operator, at=at)
+    panel = replace(panel, hint=hint_to(operand.source))
     return _transposed(panel) if operand.transposed else panel
+
+
+def hint_to(path: str) -> str:
+    """The words on a click that goes to a stage."""
+    return say("go_to", stage=visible(path.rpartition(".")[2]))
 
 
 def _transposed(panel: Panel) -> Panel:
@@ -94,13 +181,14 @@ def matrix(value: Tensor, *, head: int, batch: int) -> NDArray[np.float32]:
     """The last two axes of a stage in one batch item and, where there is a head axis, one head."""
     if value.dim() < 2:
         return to_array(value.reshape(1, -1))
-    place = (batch, head, *[0] * value.dim())[: value.dim() - 2]
-    return to_array(value[place])
+    places = zip((batch, head, *[0] * value.dim()), value.shape[:-2], strict=False)
+    return to_array(value[tuple(min(place, size - 1) for place, size in places)])
 
 
 def to_array(value: Tensor) -> NDArray[np.float32]:
-    """A tensor of any type as float32 numbers."""
-    array: NDArray[np.float32] = value.detach().float().numpy()
+    """A tensor of any type as float32 numbers; of complex ones the real part."""
+    numbers = value.detach().real if value.is_complex() else value.detach()
+    array: NDArray[np.float32] = numbers.float().numpy()
     return array
 
 
@@ -115,7 +203,7 @@ def bounds(values: NDArray[np.float32], numbers: Numbers = "signed") -> tuple[fl
     if numbers == "shares":
         return 0.0, max(1.0, greatest)
     if numbers == "distribution":
-        return 0.0, greatest
+        return 0.0, greatest or 1.0
     return -(greatest or 1.0), greatest or 1.0
 
 
@@ -158,9 +246,9 @@ MOST_ROWS = 32
 """The largest embedding table that is drawn whole; of others the rows that the text needs."""
 
 
-def is_table(operand: Operand) -> bool:
-    """True if it is an embedding table: a row for each token of the vocabulary."""
-    return operand.is_parameter and operand.source.endswith(".tokens.weight")
+def is_table(run: Run, operand: Operand) -> bool:
+    """True if it is our embedding table: a row for each token of the vocabulary."""
+    return run.seen is None and operand.is_parameter and operand.source.endswith(".tokens.weight")
 
 
 def rows_of_table(run: Run, operand: Operand) -> Sequence[int]:
@@ -174,7 +262,7 @@ def rows_of_table(run: Run, operand: Operand) -> Sequence[int]:
 
 
 def _table_panel(run: Run, operand: Operand) -> Panel:
-    value, ids, labels = used(run.model, operand), rows_of_table(run, operand), run.vocabulary_of(operand.source)
+    value, ids, labels = used(run, operand), rows_of_table(run, operand), run.vocabulary_of(operand.source)
     values, is_whole = to_array(value[list(ids)]), len(ids) == len(labels)
     return Panel(
         name="tokens",
@@ -190,10 +278,12 @@ def _table_panel(run: Run, operand: Operand) -> Panel:
     )
 
 
-def _parameter_panel(run: Run, operand: Operand) -> Panel:
-    if is_table(operand):
+def _parameter_panel(run: Run, operand: Operand, at: tuple[int, int]) -> Panel:
+    if run.seen is not None:
+        return _parameter_of_another_model(run, operand, at)
+    if is_table(run, operand):
         return _table_panel(run, operand)
-    value = used(run.model, operand)
+    value = used(run, operand)
     layer, kind = ("", *operand.source.split("."))[-2:]
     values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
     name = layer if kind == "weight" else layer.replace("w_", "b_").replace("unembedding", "b_u") or kind
@@ -213,6 +303,38 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
         bounds=bounds(values),
         operator=operand.operator,
     )
+
+
+def _parameter_of_another_model(run: Run, operand: Operand, at: tuple[int, int]) -> Panel:
+    value, ids = used(run, operand), operand.looked_up
+    drawn = value[list(ids)] if ids else value
+    panel = tensor_panel(run, operand.source, drawn, plain_dims(drawn.shape), at=at)
+    panel = replace(panel, operator=operand.operator)
+    if ids:
+        ids = ids[: len(panel.rows.labels)]
+        shape = " × ".join(f"{size:,}" for size in value.shape)
+        subtitle = _described(operand.source, shape, panel.array, value.shape)
+        texts = run.seen.texts_of_ids(ids) if run.seen is not None and run.seen.texts_of_ids else map(str, ids)
+        panel = replace(panel, rows=Axis("row", tuple(texts), numbers=ids), subtitle=subtitle)
+    return _transposed(panel) if operand.transposed else panel
+
+
+def tensor_panel(
+    run: Run, name: str, value: Tensor, dims: Dims, *, head: int = 0, batch: int = 0, at: tuple[int, int] = (0, 0)
+) -> Panel:
+    """A tensor of another model that is no stage: its last two axes around a cell, in one sequence and head."""
+    whole, part = matrix(value, head=head, batch=batch), part_around(run, value.shape, at)
+    rows, columns = run.axes_of(name, dims)
+    panel = Panel(
+        name=name,
+        title=visible(name.rpartition(".")[2]),
+        subtitle=_described(name, " × ".join(f"{size:,}" for size in value.shape), whole[part], whole.shape),
+        array=whole[part],
+        rows=_cut(rows, part.rows),
+        columns=_cut(columns, part.columns),
+        palette="diverging" if (whole[part] < 0).any() else "sequential",
+    )
+    return with_blocked(panel)
 
 
 def _parts(operand: Operand) -> Sequence[str]:

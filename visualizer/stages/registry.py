@@ -15,7 +15,10 @@ from model import Trace
 from model.texts import texts_of
 from visualizer.components.derivation import Derivation
 from visualizer.components.stage_map import StageRef
+from visualizer.glossary import Piece, pieces
+from visualizer.runs.operations import OperationStage
 from visualizer.runs.run import Run
+from visualizer.safe_text import visible_whole
 from visualizer.settings.settings import Depth
 from visualizer.stages import attention, by_operation, dot_product, feed_forward, given, inputs, layer, model_output
 from visualizer.stages.checks import Check, equals_published
@@ -25,6 +28,7 @@ from visualizer.stages.expressions import is_its_expression, reckon, words_on
 from visualizer.stages.facts import common_facts
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
+from visualizer.stages.operations import entry_of_operation, told_of
 from visualizer.stages.texts import TEXTS, Facts
 
 say = texts_of(__name__)
@@ -54,18 +58,29 @@ ENTRIES: dict[str, tuple[StageEntry, ...]] = {
 
 def entry_of(run: Run, path: str) -> StageEntry:
     """Return the entry for the stage at ``path``; its name alone where nobody has written an entry."""
+    stage = run.trace[path]
+    if isinstance(stage, OperationStage):
+        return entry_of_operation(run, stage)
     return find_entry(ENTRIES, run.trace, path)
 
 
 def stage_of(run: Run, path: str) -> StageInRun:
     """The stage at ``path``, and what is known of it."""
-    return StageInRun(run, path, ENTRIES)
+    return StageInRun(run, path, entry_of)
 
 
 def told(run: Run, path: str, depth: Depth) -> str:
     """The text on the stage at ``path``, with the marks of the words that open the glossary."""
     entry = entry_of(run, path)
     return entry.told(depth, facts_of(run, path)) or words_on(run, path)
+
+
+def told_in_pieces(run: Run, path: str, depth: Depth) -> tuple[Piece, ...]:
+    """The same in its parts; of another model, whose names can be anything, as one part without marks."""
+    stage = run.trace[path]
+    if isinstance(stage, OperationStage):
+        return (Piece(visible_whole(told_of(stage))),)
+    return pieces(told(run, path, depth))
 
 
 def facts_of(run: Run, path: str) -> Facts:
@@ -99,7 +114,7 @@ def checks(run: Run, path: str) -> tuple[Check, ...]:
         return Check(say("edited"), None), no_nan(stage.value)
     entry = stage.entry
     found = [] if published is None else [equals_published(stage.value, published)]
-    if not entry.is_described:
+    if not entry.is_described and entry.checks is None:
         found.append(Check(*is_its_expression(run, path)))
     found += (entry.checks or by_operation.checks)(stage)
     if stage.stage.edited:

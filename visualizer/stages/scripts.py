@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from model.dataflow import Constant, StageInput, inputs_of, parameters_of
+from model.dataflow import Constant, StageInput, inputs_of
 from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
@@ -66,7 +66,7 @@ def as_notebook(code: str) -> dict[str, Any]:
 
 def numbers_of(run: Run) -> dict[str, Tensor]:
     """The parameters and the stages of a run, by name: what a script reads."""
-    parameters = {name: value.detach() for name, value in parameters_of(run.model).items()}
+    parameters = {name: value.detach() for name, value in run.parameters.items()}
     return {**parameters, **{path: stage.value.detach() for path, stage in run.trace.items()}}
 
 

@@ -1,39 +1,100 @@
-"""The acts of a person in the picture of one token's way, and what follows from them."""
+"""The places in a run that a click in a picture leads to, whatever the model is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from visualizer.runs.paths import layer_of, without_layer
+from visualizer.settings.watched_settings import MOST_SIDE
 from visualizer.state import drafts, state
+from visualizer.state.state import Choices
+
+if TYPE_CHECKING:  # they bring torch, which the opening picture does without
+    from visualizer.runs.run import Run
+    from visualizer.runs.watched import WatchedRun
 
 _VISIT = "visit_from_the_way"
 
+STEP = 256
+"""The queries, or keys, that the part that is drawn of a long recording is moved by."""
+
+
+def go_to(run: Run, path: str) -> None:
+    """Make the stage at ``path`` the current one."""
+    if run.seen is not None:
+        state.watch(watched_stage=path)
+    else:
+        state.select(stage=without_layer(path), layer=layer_of(path))
+
+
+def look_at(run: Run, path: str, row: int, column: int) -> None:
+    """Look at one number of the stage at ``path``; a row of tokens is the query of every view."""
+    if run.seen is None:
+        state.select_cell(row, column)
+    elif run.axes(path)[0].sequence:
+        state.watch(watched_column=column)
+        look_at_query(row)
+    else:
+        state.watch(watched_row=row, watched_column=column)
+
+
+def query_of(choices: Choices) -> int:
+    """The query that is looked at, counted from the first token: a link counts from the first one drawn."""
+    return choices.watched.watched_first_query + choices.selection.query
+
+
+def look_at_query(query: int) -> None:
+    """Look at a query, counted from the first token, and have it among those that are drawn."""
+    first = state.chosen().watched.watched_first_query
+    if not first <= query < first + MOST_SIDE:
+        first = query // STEP * STEP
+        state.watch(watched_first_query=first)
+    state.select(query=query - first)
+
+
+def show_heads(seen: WatchedRun, path: str, **places: int) -> None:
+    """Show an attention in Heads: in a recording by its path, in a checkpoint by its layer."""
+    from visualizer.runs.seen import kind_of  # brings torch
+
+    attention = seen.trace[path]
+    layer = seen.kind_of(attention).index(attention)
+    state.watch(watched_attention=path)
+    kind = kind_of(attention, state.chosen().settings.architecture)
+    state.select(view="heads", stage=f"{kind}.weights", layer=layer, **places)
+
 
 class Listeners(TypedDict):
-    """The listeners to the events of the picture, by their names."""
+    """The listeners to the events of the picture of one token's way, by their names."""
 
     open: Callable[[object], None]
     shown: Callable[[object], None]
 
 
-def listeners(paths: Collection[str]) -> Listeners:
-    """Return the listeners to the events of the picture, which may lead to the stages ``paths``."""
+def listeners(paths: Collection[str], seen: WatchedRun | None = None) -> Listeners:
+    """Return the listeners to the events of the picture, which may lead to the stages ``paths``.
+
+    Of a pass that was watched, ``seen``, they are operations and attentions.
+    """
 
     def show(event: object) -> None:
-        state.select(query=state.index_in(event, "query"))
+        look_at_query(state.index_in(event, "query"))
 
     def open_stage(event: object) -> None:
         path = event.get("path") if isinstance(event, Mapping) else None
         if not isinstance(path, str) or path not in paths:
             return
-        state.select(
-            view="step", stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "query")
-        )
+        show(event)
+        head = {"head": state.index_in(event, "head")} if state.has_index(event, "head") else {}
+        if seen is not None and head:
+            show_heads(seen, path, **head)
+            return
+        if seen is not None:
+            state.watch(watched_stage=path)
+            state.select(view="step")
+        else:
+            state.select(view="step", stage=without_layer(path), layer=layer_of(path), **head)
         drafts.put_by(_VISIT, True)
-        if state.has_index(event, "head"):
-            state.select(head=state.index_in(event, "head"))
 
     return Listeners(open=open_stage, shown=show)
 

@@ -5,21 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 import streamlit as st
+from torch import Tensor
 
 from model.texts import texts_of
 from visualizer.colors import ROLES
+from visualizer.components.axis import Axis
 from visualizer.components.derivation import derivation
+from visualizer.components.module_tree.element import CalledOperation, KnownStep, module_tree
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
-from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.components.words import words
-from visualizer.glossary import Piece, entries_of_formula, pieces, shape_pieces
+from visualizer.glossary import Piece, entries_of_formula, shape_pieces
 from visualizer.guide.walking import light_at
-from visualizer.pictures.step import Place, StepPicture, drawn_in, equation, every_head, every_part
+from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part
 from visualizer.routes.address import picture_address
 from visualizer.runs.head_notes import blocking, head_note
+from visualizer.runs.operations import OperationStage
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
-from visualizer.safe_text import markdown_safe
+from visualizer.runs.watched import in_bytes
+from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import FIELDS, Depth, Selection
@@ -29,11 +34,22 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import cell_at, largest_score
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
-from visualizer.stages.panels import is_table, matrix, operand_panel, rows_of_table, to_array
-from visualizer.stages.registry import checks, derive, entry_of, formula_of, numpy_line, on_map, operands_of, told
+from visualizer.stages.operations import code_of, is_attention, label_of, role_of
+from visualizer.stages.panels import is_table, operand_panel, part_around, rows_of_table, stage_panel, to_array
+from visualizer.stages.registry import (
+    checks,
+    derive,
+    entry_of,
+    formula_of,
+    numpy_line,
+    on_map,
+    operands_of,
+    told_in_pieces,
+)
 from visualizer.stages.source_lines import code_line
 from visualizer.state import state, widgets
 from visualizer.state.expectations import is_covered
+from visualizer.state.places import go_to, look_at, show_heads
 from visualizer.state.theme import theme
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.citation import verdicts
@@ -49,6 +65,9 @@ MOST_IN_MESSAGE = 2**14
 
 _SECOND_TEXT = 112
 """The pixels that the tokens and the track of a second text take above the picture."""
+
+MOST_HEADS = 64
+"""The most heads that are drawn below each other."""
 
 N_LIKELY = 10
 """The number of most likely tokens that are drawn."""
@@ -67,10 +86,14 @@ def render(run: Run, selection: Selection) -> None:
         return
     with st.container(key="explained"):
         _introduction(run, path, selection.depth)
+        if not run.trace[path].value.numel():
+            st.caption(say("no_numbers"))
+            return
         if selection.hidden and _is_covered(run, cell, selection):
             return
         if not (selection.hidden and path in OF_TOKENS):  # other rows are questions of their own
             _picture(run, cell, selection)
+            _window(run, cell)
         if any(each.path == path for each in run.interventions):
             st.caption(say("edited"))
         if not selection.hidden and (said := largest_score(run, cell)):
@@ -83,30 +106,54 @@ def render(run: Run, selection: Selection) -> None:
         _every_part(run, cell, selection)
         _every_head(run, cell, selection)
         separate_heads(run, path, batch=cell.batch)
-    if path == "probabilities":
+    if path == "probabilities" and run.vocabulary:
         _likely_tokens(run, cell)
     if not selection.hidden:
         _numbers(run, cell, selection)
-        save_run(run, path)
-
-
-def go_to(path: str) -> None:
-    """Make the stage at ``path`` the current one."""
-    state.select(stage=without_layer(path), layer=layer_of(path))
+        if run.seen is None:
+            save_run(run, path)
 
 
 def _map(run: Run, path: str, *, with_stages: bool) -> None:
+    if run.seen is not None:
+        _tree(run, path)
+        return
     model = model_map(on_map(run))
 
     def move(event: object) -> None:
         if choice := parse_stage(event, model):
-            go_to(choice.path)
+            go_to(run, choice.path)
 
     key = "stage_map"
     mount(
         stage_map(model, path, verdicts=verdicts(run), with_stages=with_stages, seq=state.last_seq(key), key=key),
         stage=move,
     )
+
+
+def _tree(run: Run, path: str) -> None:
+    """The operations of another model in its modules, and the known steps that several of them are."""
+    paths = list(run.trace)
+
+    def go(event: object) -> None:
+        go_to(run, paths[min(state.index_in(event, "index"), len(paths) - 1)])
+
+    called, steps = (run.seen or run).once("chips", lambda: _chips(run))
+    key = "module_tree"
+    mount(module_tree(called, paths.index(path), steps=steps, seq=state.last_seq(key), key=key), stage=go)
+
+
+def _chips(run: Run) -> tuple[list[CalledOperation], list[KnownStep]]:
+    """Every operation, and every step that is several of them."""
+    places = {path: place for place, path in enumerate(run.trace)}
+    chips = [(_chip(one), one.step) for one in run.trace.values() if isinstance(one, OperationStage)]
+    steps = [KnownStep(chip, tuple(places[path] for path in step.stages)) for chip, step in chips if step]
+    return [chip for chip, step in chips if not step], steps
+
+
+def _chip(stage: OperationStage) -> CalledOperation:
+    module = visible_whole(stage.module_path) if stage.module_path else ""
+    return CalledOperation(module, visible_whole(label_of(stage)), role_of(stage), stage.shape_text)
 
 
 def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
@@ -152,25 +199,25 @@ def _is_asked_elsewhere(run: Run, operand: Operand, cell: Cell) -> bool:
 def _picture(run: Run, cell: Cell, selection: Selection) -> None:
     """The inputs and the output of the stage, side by side; a path lights a part of the output."""
     picture = equation(run, _place(cell))
-    drawn = drawn_in(run, cell.path)
+    first_row, first_column = _first_drawn(picture.panels[-1])
 
     def select(event: object) -> None:
-        operand = drawn[min(state.index_in(event, "index"), len(drawn) - 1)]
-        if operand.is_parameter:
+        index = min(state.index_in(event, "index"), len(picture.sources) - 1)
+        source = picture.sources[index]
+        if not source.path:
             return
+        go_to(run, source.path)
         row, column = state.index_in(event, "row"), state.index_in(event, "column")
-        go_to(operand.source)
-        state.select_cell(column, row) if operand.transposed else state.select_cell(row, column)
+        if source.is_whole:
+            before = _first_drawn(picture.panels[index])
+            row, column = row + before[0], column + before[1]
+            look_at(run, source.path, *((column, row) if source.transposed else (row, column)))
 
-    if picture.n_numbers > MOST_IN_MESSAGE:
-        shown = picture_address("step", run.settings, _looking_at(selection, cell)) or picture.panels
-    else:
-        shown = picture.panels
     key = "picture"
     mount(
         tensor_grid(
-            shown,
-            selected=(picture.panels[-1].name, cell.row, cell.column),
+            _address("step", run, selection, cell, picture) or picture.panels,
+            selected=(picture.panels[-1].name, cell.row - first_row, cell.column - first_column),
             light=light_at(run, selection),
             looked_up=_looked_up(run, cell),
             above=_SECOND_TEXT if "target" in run.tokens else 0,
@@ -180,21 +227,26 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
     )
 
 
+def _first_drawn(panel: Panel) -> tuple[int, int]:
+    """The first row and the first column that a panel draws."""
+    return (panel.rows.numbers or (0,))[0], (panel.columns.numbers or (0,))[0]
+
+
 def _looked_up(run: Run, cell: Cell) -> int:
     """The row of the embedding table, among those drawn, that the token is looked up in; -1 where there is none."""
-    for operand in drawn_in(run, cell.path):
-        if is_table(operand) and run.axes(cell.path)[0].sequence:
+    for operand in operands_of(run, cell.path):
+        if is_table(run, operand) and run.axes(cell.path)[0].sequence:
             return rows_of_table(run, operand).index(run.token_id(cell.path, cell.row))
     return -1
 
 
 def _place(cell: Cell) -> Place:
-    return Place(cell.path, cell.batch, cell.head)
+    return Place(cell.path, cell.batch, cell.head, (cell.row, cell.column))
 
 
 def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
-    """Return the address of a picture; None where its numbers are so few that they come with the message."""
-    if picture.n_numbers <= MOST_IN_MESSAGE:
+    """Return the address of a picture; None where it has none, or its few numbers come with the message."""
+    if run.seen is not None or picture.n_numbers <= MOST_IN_MESSAGE:
         return None
     return picture_address(name, run.settings, _looking_at(selection, cell))
 
@@ -208,17 +260,55 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
     """The stage in words, at the depth chosen, and in a formula: side by side, to be low."""
     title, text, formula = st.columns([3, 8, 5], gap="medium", vertical_alignment="center")
     with title, st.container(key="introduction"):
-        st.markdown(f"#### {entry_of(run, path).title}")
+        st.markdown(f"#### {markdown_safe(entry_of(run, path).title)}")
     with text:
-        mount(words([pieces(told(run, path, depth))], look="prose", key="stage_text"))
+        mount(words([told_in_pieces(run, path, depth)], look="prose", key="stage_text"))
     with formula, st.container(key="formula"):
         if latex := formula_of(run, path):
             st.latex(latex)
+        _to_the_heads(run, path)
+
+
+def _to_the_heads(run: Run, path: str) -> None:
+    """The way to the heads of an attention of another model that is one call."""
+    stage, seen = run.trace[path], run.seen
+    if seen is None or not isinstance(stage, OperationStage) or not is_attention(stage):
+        return
+    attention = next((one.path for one in seen.trace if one.module == stage.module_path), None)
+    if attention is not None:
+        st.button(
+            say("see_heads"),
+            icon=":material/grid_view:",
+            key="to_heads",
+            on_click=state.callback(show_heads, seen, attention),
+            type="tertiary",
+        )
+
+
+def _window(run: Run, cell: Cell) -> None:
+    """Choose the part that is drawn of a tensor of another model that is too large."""
+    value = run.trace[cell.path].value
+    n_rows, n_columns = (1, 1, *value.shape)[-2:]
+    part = part_around(run, value.shape, (cell.row, cell.column))
+    rows, columns = range(n_rows)[part.rows], range(n_columns)[part.columns]
+    if len(rows) == n_rows and len(columns) == n_columns:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        if len(rows) < n_rows:
+            widgets.number("watched_row", width=140)
+        if len(columns) < n_columns:
+            widgets.number("watched_column", width=140)
+        st.caption(say("drawn", rows=_part(rows, n_rows), columns=_part(columns, n_columns)))
+
+
+def _part(drawn: range, size: int) -> str:
+    return say("part", first=drawn.start, last=drawn.stop - 1, size=size)
 
 
 def _symbols(run: Run, path: str) -> None:
     """The symbols of the formula, each with its name."""
-    if not (formula := formula_of(run, path)):
+    formula = formula_of(run, path)
+    if run.seen is not None or not formula:  # a step has symbols of its own
         return
     named = [Piece(f"{entry.symbol} {entry.name}".lstrip(), entry.name) for entry in entries_of_formula(formula)]
     if named:
@@ -235,9 +325,9 @@ def _depth(depth: Depth) -> None:
 
 def _head_note(run: Run, cell: Cell) -> None:
     """Say what keeps the head from doing what its name says, where something does."""
-    if run.n_heads(cell.path) is None:
-        return
     module = run.trace[cell.path].module_path
+    if module not in run.masks:
+        return
     name = run.names_of(cell.head + 1)[cell.head]
     note = head_note(
         name,
@@ -257,18 +347,33 @@ def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None
     found = checks(run, path) if with_facts else ()
     summary = say("checked", checks=summary_line(found)) if found else say("unchecked")
     with st.expander(summary, expanded=not all_hold(found)):
-        _depth(depth)
+        if run.seen is None:
+            _depth(depth)
         _symbols(run, path)
         if with_facts:
-            numbers = summarize(run.trace[path].value)
-            st.markdown(say("numbers", least=numbers.least, greatest=numbers.greatest, mean=numbers.mean))
+            _range(run.trace[path].value)
             st.markdown("\n\n".join(check_line(check) for check in found))
         mount(words(_shapes(run, path), look="code", key="shapes"))
         _code(run, path)
 
 
+def _range(value: Tensor) -> None:
+    """The least, the greatest and the mean number, the type, and the memory."""
+    about = f"{str(value.dtype).removeprefix('torch.')} · {in_bytes(value.nbytes)}"
+    if not value.is_complex():
+        numbers = summarize(value)
+        about = f"{say('numbers', least=numbers.least, greatest=numbers.greatest, mean=numbers.mean)} · {about}"
+    st.markdown(about)
+
+
 def _code(run: Run, path: str) -> None:
     """The line of PyTorch that computed it, and beside it the same in NumPy."""
+    stage = run.trace[path]
+    if isinstance(stage, OperationStage):
+        if (recorded := code_of(stage)) is not None:
+            st.caption(say("pytorch_recorded"))
+            st.code(recorded, language="python", wrap_lines=True)
+        return
     pytorch, numpy = st.columns(2, gap="medium")
     code, same = code_line(run.trace[path]), numpy_line(run, path)
     with pytorch:
@@ -295,7 +400,7 @@ def _shapes(run: Run, path: str) -> list[tuple[Piece, ...]]:
 def _shape(run: Run, operand: Operand) -> tuple[str, str]:
     """The name and the shape of an input as the computation uses it."""
     if operand.is_parameter:
-        sizes = used(run.model, operand).shape
+        sizes = used(run, operand).shape
         name = ".".join(operand.source.split(".")[-2:]) + (
             f"[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else ""
         )
@@ -318,7 +423,7 @@ def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
 
     def select(event: object) -> None:
         panel = panels[min(state.index_in(event, "index"), len(panels) - 1)]
-        go_to(f"{module}.{panel.name}")
+        go_to(run, f"{module}.{panel.name}")
         if state.has_index(event, "row"):
             state.select_cell(state.index_in(event, "row"), state.index_in(event, "column"))
 
@@ -329,14 +434,14 @@ def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
 
 
 def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
-    if (run.n_heads(cell.path) or 1) == 1:
+    if not 1 < (run.n_heads(cell.path) or 1) <= MOST_HEADS:
         return
     picture = every_head(run, _place(cell))
 
     def select(event: object) -> None:
         state.select(head=state.index_in(event, "index"))
         if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
-            state.select_cell(state.index_in(event, "row"), state.index_in(event, "column"))
+            look_at(run, cell.path, state.index_in(event, "row"), state.index_in(event, "column"))
 
     key = "every_head"
     st.markdown(say("heads"))
@@ -381,19 +486,20 @@ def _derivation(run: Run, cell: Cell) -> None:
     for i, content in enumerate(found):
         mount(derivation(content, key=f"derivation_{i}"))
     if not found:
-        st.caption(say("not_derived"))
+        st.caption(say("not_derived_here") if run.seen is not None else say("not_derived"))
 
 
 def _numbers(run: Run, cell: Cell, selection: Selection) -> None:
     widgets.switch("numbers")
     if not selection.numbers:
         return
-    rows, columns = run.axes(cell.path)
-    values = matrix(run.trace[cell.path].value, head=cell.head, batch=cell.batch)
-    table = {rows.name: _unique(rows.labels)} | dict(zip(_unique(columns.labels), values.T, strict=True))
+    panel = stage_panel(run, cell.path, head=cell.head, batch=cell.batch, at=(cell.row, cell.column))
+    rows, columns = panel.rows, panel.columns
+    table = {rows.name: _unique(rows)} | dict(zip(_unique(columns), panel.array.T, strict=True))
     st.dataframe(table, hide_index=True)
 
 
-def _unique(labels: tuple[str, ...]) -> list[str]:
+def _unique(axis: Axis) -> list[str]:
     """Labels with their position, since a table's rows and columns need names of their own."""
-    return [label if label == str(i) else f"{i} {label}" for i, label in enumerate(labels)]
+    numbers = axis.numbers or range(len(axis.labels))
+    return [label if label == str(i) else f"{i} {label}" for i, label in zip(numbers, axis.labels, strict=True)]

@@ -1,48 +1,84 @@
-"""One token's way: what every part of the model writes to the residual stream, and what it would answer there."""
+"""Follow a token: what every part of the model writes to the residual stream, and what it would answer there."""
 
 from __future__ import annotations
 
+import logging
+
 import streamlit as st
 
+from headlight.graph import NOT_COMPUTED
 from model.texts import texts_of
 from visualizer.components.token_way.element import TokenWay, token_way
 from visualizer.guide.walking import light_at
-from visualizer.pictures.token_way import stack_of, taken_at
+from visualizer.pictures.token_way import Taken, stack_of, stacks_of, taken_at, tokens_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
+from visualizer.safe_text import visible_whole
 from visualizer.server.mount import mount
 from visualizer.settings.settings import Selection
-from visualizer.stages.checks import TOLERANCE, Check
-from visualizer.state import state
-from visualizer.state.token_way_events import listeners
+from visualizer.stages.checks import Check
+from visualizer.state import state, widgets
+from visualizer.state.places import listeners
 from visualizer.views.predict.covered import covered
 
 say = texts_of(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     stack = stack_of(run, selection.stage)
     if stack is None:
-        st.info(say("no_way"))
+        st.info(say("no_way") if run.seen is None else say("no_stream"))
         st.button(say("step"), key="step_instead", on_click=state.callback(state.select, view="step"))
         return
     if selection.hidden:
         _covered(run)
         return
-    n_tokens = len(run.axes(f"{stack}.inputs.embedded")[0].labels)
-    query = min(selection.query, n_tokens - 1)
-    taken = taken_at(run, stack, query)
+    if run.seen is not None:
+        _choose(run, stack)
+    query = min(selection.query, len(tokens_of(run, stack).labels) - 1)
+    taken = _taken(run, stack, query)
+    if taken is None:
+        st.info(say("not_followed"), icon=":material/info:")
+        return
     way = taken.way
     key = f"token_way_{stack}"
     light = _lit(run, way, selection)
-    mount(token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light), **listeners(way.paths))
+    picture = token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light)
+    mount(picture, **listeners(way.paths, run.seen))
     if light != "":  # a path shows the picture alone
         return
-    check = taken.check(TOLERANCE)
+    check = taken.check()
     if not check.holds and run.interventions:
         check = Check(say("edited"), None)
     st.caption(taken.caption(check, say("of_norm") if way.parts[-1].path == f"{stack}.norm" else ""))
+
+
+def _choose(run: Run, stack: str) -> None:
+    """Choose the stream of another model where there are several, as in an encoder and a decoder."""
+    stacks = stacks_of(run)
+    if len(stacks) > 1:
+        st.selectbox(
+            say("stream"),
+            stacks,
+            index=stacks.index(stack),
+            format_func=visible_whole,
+            label_visibility="collapsed",
+            width=300,
+            **widgets.following("stream_of_way", stack, lambda one: state.watch(watched_attention=one)),
+        )
+
+
+def _taken(run: Run, stack: str, query: int) -> Taken | None:
+    """The way of a token; None where the operations of another model cannot be followed back."""
+    try:
+        return taken_at(run, stack, query)
+    except NOT_COMPUTED:
+        if run.seen is None:
+            raise
+        _logger.info("not taken apart: %s", stack, exc_info=True)
+        return None
 
 
 def _covered(run: Run) -> None:

@@ -1,15 +1,21 @@
 """Operations that are one known step: what it reads, its formula, and how a number came to be."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 import headlight
 from model.dataflow import inputs_of
 from tests.headlight.test_transformers_models import IDS, built
+from visualizer.pictures.step import Place, equation
+from visualizer.runs.operations import run_of_operations
 from visualizer.runs.watched import WatchedRun
-from visualizer.stages import watched
+from visualizer.stages import operations
+from visualizer.stages.derivations import Cell
+from visualizer.stages.registry import checks, derive, entry_of, told_in_pieces
 
 
 @pytest.fixture(scope="module", params=["gpt2", "gptj", "llama"])
@@ -17,17 +23,29 @@ def run(request):
     model = built(request.param, attn_implementation="eager")
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
         model(IDS)
-    return WatchedRun(trace, request.param)
+    return run_of_operations(WatchedRun(trace, request.param))
+
+
+def steps_of(run):
+    return run.seen.trace.patterns.values()
+
+
+def last_cell(run, path, back):
+    """The cell that is so many places before the last one, along each axis."""
+    n_rows, n_columns = run.trace[path].value.shape[-2:]
+    batch, head = run.batch_size(path) - 1, (run.n_heads(path) or 1) - 1
+    row, column = max(0, n_rows - 1 - back), max(0, n_columns - 1 - back)
+    return Cell(path, max(0, batch - back), max(0, head - back), row, column)
 
 
 def test_every_number_of_a_step_is_followed_to_what_the_step_reads(run):
-    for folded in run.trace.patterns.values():
-        stage = run.trace.stages[folded.stages[-1]]
-        places = [tuple(size - 1 - back for size in stage.value.shape) for back in (0, 1)]
-        for index in (tuple(max(place, 0) for place in at) for at in places):
-            found = watched.derivation(run, stage, index, folded)
+    for folded in steps_of(run):
+        stage = run.trace[folded.path]
+        for cell in (last_cell(run, folded.path, back) for back in (0, 1)):
+            (found,) = derive(run, cell)
             assert found.agrees, folded.path
-            assert found.result == pytest.approx(float(stage.value[index]), rel=1e-4, abs=1e-6)
+            number = float(stage.value[cell.index(stage.value.dim())])
+            assert found.result == pytest.approx(number, rel=1e-4, abs=1e-6)
             leaves = {leaf for node in folded.inputs.values() for leaf in inputs_of(node)}
             names = {(getattr(leaf, "path", "") or leaf.name).rpartition(".")[2] for leaf in leaves}
             read = {
@@ -38,28 +56,104 @@ def test_every_number_of_a_step_is_followed_to_what_the_step_reads(run):
 
 
 def test_a_step_shows_what_it_reads_as_its_formula_sees_it(run):
-    for folded in run.trace.patterns.values():
-        read = watched.read_by_step(run, folded, item=0, head=1)
-        assert [each.panel.title.partition(" = ")[0] for each in read] == list(folded.inputs)
-        assert watched.check_of_step(folded).holds
+    for folded in steps_of(run):
+        picture = equation(run, Place(folded.path, 0, 1))
+        assert [panel.title.partition(" = ")[0] for panel in picture.panels[:-1]] == list(folded.inputs)
+        assert all(check.holds for check in checks(run, folded.path))
         if folded.pattern.name.startswith("rotary"):
-            value = run.trace.stages[folded.stages[-1]].value
-            assert read[0].panel.array.shape == value.shape[-2:]
-            assert not read[0].same_places
+            value = run.trace[folded.path].value
+            assert picture.panels[0].array.shape == value.shape[-2:]
+            assert not next(operations.read_by_step(run, folded)).is_whole
 
 
 def test_what_a_mask_blocks_is_hatched_and_not_a_number_among_others(run):
-    folded = next(folded for folded in run.trace.patterns.values() if folded.pattern.name == "masked_softmax")
-    stage = run.trace.stages[folded.stages[-1]]
-    mask = watched.read_by_step(run, folded, item=0, head=0)[1].panel
+    folded = next(folded for folded in steps_of(run) if folded.pattern.name == "masked_softmax")
+    mask = equation(run, Place(folded.path, 0, 0)).panels[1]
     assert mask.blocked.tolist() == torch.ones(7, 7).triu(1).tolist()
     assert mask.bounds == (0.0, 1.0)
-    assert watched.derivation(run, stage, (0, 0, 4, 2), folded).blocked == (False,) * 5 + (True,) * 2
+    (found,) = derive(run, Cell(folded.path, 0, 0, 4, 2))
+    assert found.blocked == (False,) * 5 + (True,) * 2
 
 
-def test_numbers_and_names_of_steps():
-    pattern = SimpleNamespace(name="rms_norm", title="RMSNorm")
-    numbers = {"epsilon": 1e-6, "c": 0.125}
-    folded = SimpleNamespace(path="a.rms_norm_2", module="a", pattern=pattern, numbers=numbers)
-    assert watched.label_of_step(folded) == "RMSNorm 2"
-    assert watched.numbers_of_step(folded) == r"\epsilon = 1 \cdot 10^{-6},\quad c = 0.125"
+def test_numbers_of_steps():
+    folded = SimpleNamespace(numbers={"epsilon": 1e-6, "c": 0.125})
+    assert operations.numbers_of_step(folded) == r"\epsilon = 1 \cdot 10^{-6},\quad c = 0.125"
+    module, name = "a", SimpleNamespace(name="rms_norm", title="RMSNorm")
+    step = SimpleNamespace(module=module, pattern=name)
+    stage = SimpleNamespace(path="a.rms_norm_2", module_path="a", step=step)
+    assert operations.label_of(stage) == "RMSNorm 2"
+
+
+def watched(model, *inputs, tokens=()):
+    """The operations of a model's pass as a run."""
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(*inputs)
+    trace.tokens = tuple(tokens)
+    return run_of_operations(WatchedRun(trace, "", texts_of_ids=lambda ids: [f"token {one}" for one in ids]))
+
+
+def test_of_a_table_the_rows_that_are_looked_up_are_drawn():
+    run = watched(nn.Embedding(1000, 4), torch.tensor([[7, 900, 7]]), tokens="aba")
+    table, found = equation(run, Place("embedding", 0, 0)).panels
+    assert table.rows.labels == ("token 7", "token 900")
+    assert table.rows.numbers == (7, 900)
+    assert (found.array == table.array[[0, 1, 0]]).all()
+    assert "1,000 × 4" in table.subtitle
+
+
+def test_of_a_large_product_the_parts_around_the_number_are_drawn():
+    model = nn.Sequential(nn.ReLU(), nn.Linear(4, 2000, bias=False))
+    run = watched(model, torch.randn(1, 300, 4))
+    x, weight, found = equation(run, Place("1.linear", 0, 0, (299, 1400))).panels
+    assert [axis.numbers[:1] for axis in (x.rows, weight.columns, found.rows, found.columns)] == [
+        (256,),
+        (1280,),
+        (256,),
+        (1024,),
+    ]
+    row, column = found.rows.numbers.index(299), found.columns.numbers.index(1400)
+    product = x.array[row] @ weight.array[:, weight.columns.numbers.index(1400)]
+    assert found.array[row, column] == pytest.approx(product, rel=1e-5)
+
+
+def test_tokens_are_rows_where_the_model_has_them_before_its_sequences():
+    attention = nn.MultiheadAttention(8, 2).eval()
+    x = torch.randn(5, 1, 8, generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(nn.Linear(8, 8), Attending(attention))
+    run = watched(model, x, tokens="abcde")
+    panel = equation(run, Place("0.linear", 0, 0)).panels[-1]
+    assert panel.rows.labels == tuple("abcde")
+    assert panel.subtitle == "0.linear  5 × 1 × 8"
+    (found,) = derive(run, Cell("0.linear", 0, 0, 3, 2))
+    assert found.agrees
+    assert found.result == pytest.approx(float(run.seen.trace.stages["0.linear"].value[3, 0, 2]), rel=1e-5)
+
+
+class Attending(nn.Module):
+    def __init__(self, attention):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, x):
+        return self.attention(x, x, x)[0]
+
+
+def test_what_is_known_of_an_operation_depends_on_no_name_that_a_file_gives():
+    run = watched(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(1, 3, 4))
+    for path in run.trace:
+        entry = entry_of(run, path)
+        assert entry.role == operations.role_of(run.trace[path])
+        assert all(check.holds for check in checks(run, path))
+        assert len(told_in_pieces(run, path, "plain")) == 1
+    hostile = replace(run.seen.trace.stages["0.linear"], inputs=("[softmax](query)",), node=None)
+    run.seen.trace.stages["0.linear"] = hostile
+    again = run_of_operations(WatchedRun(run.seen.trace, ""))
+    (said,) = told_in_pieces(again, "0.linear", "plain")
+    assert "[softmax](query)" in said.text
+    assert not said.entry
+
+
+def test_a_line_of_pytorch_gives_the_numbers_of_its_operation():
+    run = watched(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(1, 3, 4))
+    code = operations.code_of(run.trace["1.relu"])
+    assert code == "relu = F.relu(_0_linear)"

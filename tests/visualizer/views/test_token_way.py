@@ -32,7 +32,7 @@ def taken(run, stage="decoder.", query=3):
 @pytest.mark.parametrize("variant", [*sorted(VARIANTS.keys() - ALONE)])
 def test_a_stack_is_followed_from_its_input_through_every_sum_and_norm(variant):
     run = run_of(variant)
-    for stack in stacks_of(run.trace):
+    for stack in stacks_of(run):
         normed = "norm" if run.settings.norm == "post" else "never"
         names = ("embedded", "residual", normed)
         expected = [path for path in run.trace if path.startswith(stack) and path.split(".")[-1].startswith(names)]
@@ -104,7 +104,7 @@ def test_the_parts_sum_to_the_stream_and_the_way_ends_in_the_prediction(variant)
 @pytest.mark.parametrize("variant", ["decoder", "pre-norm", "final norm"])
 def test_the_lens_applies_the_last_norm_that_belongs_to_no_layer_at_every_stop(variant):
     run = run_of(variant)
-    stack = stacks_of(run.trace)[-1]
+    stack = stacks_of(run)[-1]
     followed = followed_in(run, stack)
     stream = run.trace[f"{stack}.inputs.embedded"].value[0]
     norm = dict(run.model.get_submodule(stack).named_children()).get("norm") or torch.nn.Identity()

@@ -7,12 +7,8 @@ from typing import Protocol
 
 from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import TokenSequence, parse_token
-from visualizer.runs.recordings import MOST_SIDE
-from visualizer.state import state
+from visualizer.state.places import look_at_query, query_of
 from visualizer.state.state import Choices
-
-STEP = 256
-"""The queries, or keys, that the part that is drawn is moved by."""
 
 
 class OnTop(Protocol):
@@ -32,21 +28,7 @@ def draw_tokens(rows: Sequence[TokenSequence], choices: Choices, strip: OnTop) -
 
     def select(event: object) -> None:
         if found := parse_token(event, rows):
-            look_at(found.index)
+            look_at_query(found.index)
 
     query = min(query_of(choices), len(rows[-1].tokens) - 1)
     strip(rows, (rows[-1].name, query), select)
-
-
-def query_of(choices: Choices) -> int:
-    """The query that is looked at, counted from the first token: a link counts from the first one drawn."""
-    return choices.watched.watched_first_query + choices.selection.query
-
-
-def look_at(query: int) -> None:
-    """Look at a query, counted from the first token, and have it among those that are drawn."""
-    first = state.chosen().watched.watched_first_query
-    if not first <= query < first + MOST_SIDE:
-        first = query // STEP * STEP
-        state.watch(watched_first_query=first)
-    state.select(query=query - first)

@@ -6,12 +6,13 @@ import streamlit as st
 
 from headlight.attentions import Attention
 from model.texts import texts_of
-from visualizer.runs.recordings import MOST_SIDE, window_of
+from visualizer.runs.recordings import window_of
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import as_code
 from visualizer.settings.settings import Selection
+from visualizer.settings.watched_settings import MOST_SIDE
 from visualizer.state import state, widgets
-from visualizer.views.watched.on_top import STEP
+from visualizer.state.places import STEP
 
 say = texts_of(__name__)
 

@@ -78,7 +78,7 @@ def test_a_loaded_model_writes_on_and_is_stepped_through(tiny):
     beams = open_app(view="generate", source="pretrained", pretrained_model=tiny, text="the cat", strategy="beam")
     assert any(header["key"] == "generation_tree" for header in pictures(beams).values())
     app.segmented_control(key="view").set_value("step").run()
-    assert any(header["key"] == "watched_tree" for header in pictures(app).values())
+    assert any(header["key"] == "module_tree" for header in pictures(app).values())
     assert not app.exception
 
 
@@ -168,7 +168,7 @@ def test_operations_are_covered_while_results_are_hidden(view, tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     app = open_app(view=view, source="pretrained", pretrained_model=tiny, text="the cat", hidden="on")
     assert "covered while results are hidden" in said(app)
-    assert not {"watched_tree", "watched_way"} & {header["key"] for header in pictures(app).values()}
+    assert not {"module_tree", "picture"} & {header["key"] for header in pictures(app).values()}
     app.button(key="to_the_question").click().run()
     assert chosen(app, "view") == "heads"
 

@@ -16,11 +16,13 @@ from torch import nn
 import headlight
 from tests.headlight.small_models import stacked, vectors, written_out
 from tests.visualizer.told import tell
+from visualizer.runs.operations import run_of_operations
 from visualizer.runs.recordings import run_recording
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe
-from visualizer.stages.watched import check, operands_of
-from visualizer.views.watched import operations, recordings
+from visualizer.stages import operations
+from visualizer.stages.registry import checks, operands_of
+from visualizer.views.watched import recordings
 from visualizer.views.watched.make_example import TOKENS, example_trace
 from visualizer.views.watched.trace import attentions_that_look_ahead
 
@@ -203,10 +205,18 @@ def test_a_file_of_this_machine_opens_by_its_path():
     assert "headlight_attention_heads" in pictures(app)
 
 
+def words_on_stage(app: AppTest) -> str:
+    """The words beside the title of a stage."""
+    return next(header["lines"][0][0][0] for _, header in headers(app) if header["key"] == "stage_text")
+
+
 def test_every_operation_can_be_stepped_through(monkeypatch):
     path = "layers.1.linear1.linear"
     checked = []
-    monkeypatch.setattr(operations.watched, "check", lambda run, stage: checked.append(stage) or check(run, stage))
+    computed = operations._computed_again
+    monkeypatch.setattr(
+        operations, "_computed_again", lambda run, stage: checked.append(stage) or computed(run, stage)
+    )
     app = open_app(
         watched_source="example",
         watched_panel="operations",
@@ -218,6 +228,7 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
     tree = pictures(app)["headlight_module_tree"]
     assert len(tree["operations"]) == len(headlight.load(recordings.EXAMPLE).stages)
     assert tree["modules"][tree["operations"][tree["current"]][0]] == "layers.1.linear1"
+    assert "" in tree["modules"]  # of the operations of the model itself
     panels = pictures(app)["headlight_tensor_grid"]["panels"]
     assert [panel["title"] for panel in panels] == ["layer_norm", "weight, transposed", "bias", "linear"]
     assert [panel["operator"] for panel in panels] == ["", "×", "+", "="]
@@ -225,10 +236,10 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
     assert "computed again from its inputs by linear: equal" in said(app)
     steps = pictures(app)["headlight_derivation"]
     assert steps["agrees"]
-    assert steps["title"] == "linear at 0, 3, 5"
+    assert steps["title"] == "linear of token 3, column 5"
     app.run()
     assert len(checked) <= 1  # and none where another test looked at it before
-    assert "computed from layers\\.1\\.norm1" in said(app)
+    assert words_on_stage(app).startswith("This stage is computed from layers.1.norm1")
 
 
 def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch, tmp_path):
@@ -250,9 +261,9 @@ def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch
     assert [tree["operations"][part][1] for part in parts] == ["div", "masked_fill", "softmax"]
     assert tree["current"] == len(tree["operations"])
     assert r"\operatorname{softmax}(c\,S,\ \text{filled by } F) \qquad c = 0.5" in app.latex[0].value
-    assert "sections 3.2.1 and 3.2.3" in said(app)
-    (step,) = (header for _, header in headers(app) if header["key"] == "watched_step")
-    assert [panel["title"] for panel in step["panels"]] == ["S = matmul", "F = invert", label]
+    assert "sections 3.2.1 and 3.2.3" in words_on_stage(app)
+    (step,) = (header for _, header in headers(app) if header["key"] == "picture")
+    assert [panel["title"] for panel in step["panels"]] == ["S = matmul", "F = invert", f"{label} · head 2"]
     assert pictures(app)["headlight_derivation"]["agrees"]
 
 
@@ -273,7 +284,7 @@ def test_what_a_file_says_is_never_markup():
     path, stage = next((path, each) for path, each in trace.stages.items() if each.operation == "linear")
     hostile = "![x](https://example.org/x.png)"
     trace.stages[path] = replace(stage, operation=hostile, folded=(hostile,))
-    found = check(WatchedRun(trace, ""), trace.stages[path])
+    found, *_ = checks(run_of_operations(WatchedRun(trace, "")), path)
     assert found.holds
     assert hostile not in found.text
     assert markdown_safe(hostile) in found.text
@@ -293,7 +304,7 @@ def test_scores_of_a_head_are_no_equation_of_the_whole_projections(monkeypatch, 
     trace = start_with_recording(1, tmp_path, monkeypatch)
     scores = next(path for path, stage in trace.stages.items() if stage.operation == "matmul")
     app = open_app(source="recording", view="step", watched_source="given", watched_stage=scores, head="1")
-    panels = next(header["panels"] for _, header in headers(app) if header["key"] == "watched_picture")
+    panels = next(header["panels"] for _, header in headers(app) if header["key"] == "picture")
     assert [panel["operator"] for panel in panels] == ["", ",", "→"]
     assert panels[-1]["title"] == "matmul · head 1"
 
@@ -308,7 +319,8 @@ def test_of_several_sequences_one_is_chosen_in_every_view(monkeypatch, tmp_path)
 
 def test_an_input_that_is_used_several_times_is_drawn_once():
     trace = example_trace()
-    found = operands_of(WatchedRun(trace, ""), trace.stages["layers.0.self_attn.multi_head_attention_forward"])
+    run = run_of_operations(WatchedRun(trace, ""))
+    found = operands_of(run, "layers.0.self_attn.multi_head_attention_forward")
     assert [operand.source for operand in found][:2] == ["add", "layers.0.self_attn.in_proj_weight"]
     assert [operand.operator for operand in found] == ["", ",", ",", ","]
 

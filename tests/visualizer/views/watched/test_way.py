@@ -16,6 +16,7 @@ from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app
 from visualizer.pictures import token_way
+from visualizer.runs.operations import run_of_operations
 from visualizer.runs.watched import WatchedRun
 
 TEXT = "the cat the cat un the"
@@ -32,8 +33,9 @@ def taken(family, folder, query=2):
     checkpoint = load(family, saved(family, folder))
     words = Words(TEXT) if checkpoint.part == "decoder" else Words(TEXT, "un the")
     watched = WatchedRun(run(checkpoint, tokenized(checkpoint, words, 64), keep="all").trace, family)
-    found = token_way.watched_contributions(watched)
-    followed = [token_way.followed_of_watched(watched, stream, 0) for stream in found.streams]
+    operations = run_of_operations(watched)
+    found = token_way.contributions_in(operations)
+    followed = [token_way.followed_in(operations, stack) for stack in token_way.stacks_of(operations)]
     return watched, found, [token_way.take_apart(one, token_way.window_of(one, query)) for one in followed]
 
 
@@ -100,7 +102,7 @@ def opened(family, folder, **link):
 
 def way_of(app):
     """The header of the picture."""
-    return next(header for _, header in headers(app) if header.get("key", "").startswith("watched_way"))
+    return next(header for _, header in headers(app) if header.get("key", "").startswith("token_way"))
 
 
 def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_path):

@@ -1,0 +1,146 @@
+"""A pass that was watched as a run: its stages are the operations, and the known steps that several of them are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from headlight.patterns import Folded
+from headlight.stages import Stage as Operation
+from model import Trace, TracedModule
+from model.dataflow import Node, Slot
+from model.dataflow import Operation as Computed
+from model.tracing import Dims, Stage
+from visualizer.components.axis import SequenceName
+from visualizer.runs.recordings import sequence_of
+from visualizer.runs.run import Run, sequence_at
+from visualizer.runs.seen import not_repeated
+from visualizer.runs.tokens import TokenSequence
+from visualizer.runs.watched import WatchedRun
+from visualizer.settings.fields import RECORDED
+from visualizer.settings.settings import Settings
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OperationStage(Stage):
+    """An operation of a pass, or a known step, as a stage.
+
+    Attributes:
+        operation: the operation; of a step the last one of it.
+        step: the step; None of a single operation.
+        is_turned: whether tokens stand before sequences in its tensor, as within ``nn.MultiheadAttention``:
+            ``value`` has them the other way round, as every other stage does.
+    """
+
+    operation: Operation
+    step: Folded | None
+    is_turned: bool
+
+    @property
+    def module_path(self) -> str:
+        """The path of the module that called it."""
+        return self.operation.module if self.step is None else self.step.module
+
+    @property
+    def shape_text(self) -> str:
+        """The sizes of its tensor, such as ``1 × 4 × 9 × 9``; "" where its numbers are not known."""
+        if self.operation.value is None:
+            return ""
+        sizes = [size for _, size in self.dims]
+        if self.is_turned:
+            sizes[:2] = sizes[1::-1]
+        return " × ".join(f"{size:,}" for size in sizes)
+
+    @property
+    def node(self) -> Node | None:
+        """The expression that gives ``value``; None where the pass was recorded without."""
+        node = self.operation.node
+        if node is None or not self.is_turned:
+            return node
+        return Computed("transpose", (node,), torch.transpose, (Slot(0), 0, 1))
+
+
+def run_of_operations(seen: WatchedRun, item: int = 0) -> Run:
+    """The run whose stages are the operations of a pass, looked at in one of its sequences, or the last one."""
+    return seen.once(("operations", item), lambda: _run(seen, item))
+
+
+def _run(seen: WatchedRun, item: int) -> Run:
+    texts = seen.trace.texts
+    batches: dict[SequenceName, tuple[TokenSequence, ...]] = {
+        "source": tuple(map(sequence_of, texts.encoder or (seen.trace.tokens,)))
+    }
+    if texts.decoder:
+        batches["target"] = tuple(map(sequence_of, texts.decoder))
+    return Run(
+        Settings(weights=RECORDED),
+        cast(TracedModule, nn.Module()),
+        Trace(_Stages(seen, batches)),
+        masks={},
+        promised={},
+        batches=batches,
+        vocabulary=(),
+        head_names=(),
+        forward=not_repeated,
+        item=item,
+        seen=seen,
+    )
+
+
+class _Stages(Mapping[str, Stage]):
+    """The stages by path: every operation in the order computed, then every known step."""
+
+    def __init__(self, seen: WatchedRun, batches: Mapping[SequenceName, tuple[TokenSequence, ...]]) -> None:
+        self._seen, self._batches = seen, batches
+        self._made: dict[str, Stage] = {}
+        self._sizes = {(one.shape[0], size) for one in seen.trace for size in one.shape[2:]}
+
+    def __getitem__(self, path: str) -> Stage:
+        if path not in self._made:
+            operations = self._seen.trace.stages
+            step = None if path in operations else self._seen.trace.patterns[path]
+            self._made[path] = self._stage(path, operations[path if step is None else step.stages[-1]], step)
+        return self._made[path]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._seen.trace.stages
+        yield from self._seen.trace.patterns
+
+    def __len__(self) -> int:
+        return len(self._seen.trace.stages) + len(self._seen.trace.patterns)
+
+    def _stage(self, path: str, operation: Operation, step: Folded | None) -> Stage:
+        value = torch.empty(0) if operation.value is None else operation.value
+        if is_turned := self._is_turned(value):
+            value = value.transpose(0, 1)
+        dims = dims_of(path, value.shape, self._batches)
+        return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, is_turned=is_turned)
+
+    def _is_turned(self, value: Tensor) -> bool:
+        """True if the first axis counts the tokens and the second one the sequences."""
+        sizes = tuple(value.shape[:2])
+        return value.dim() == 3 and sizes not in self._sizes and sizes[::-1] in self._sizes
+
+
+def dims_of(path: str, shape: Sequence[int], batches: Mapping[SequenceName, Sequence[TokenSequence]]) -> Dims:
+    """The axes of a tensor of another model, with their symbols as far as it is known what they count.
+
+    Rows are tokens where there are as many, and so are columns that are as many as they, in each head.
+    """
+    symbols = [*("B", "H")[: max(0, len(shape) - 2)], *[""] * len(shape)][: len(shape)]
+    if len(shape) > 1:
+        of_tokens = {len(each) for each in batches[sequence_at(path, batches)]}
+        symbols[-2] = "T" if shape[-2] in of_tokens else "row"
+        if symbols[1:] == ["H", "T", ""] and shape[-1] == shape[-2]:
+            symbols[-1] = "T"
+    return tuple(zip(symbols, shape, strict=True))
+
+
+def plain_dims(shape: Sequence[int]) -> Dims:
+    """The rows and columns of a parameter, which count nothing in particular."""
+    rows, columns = (1, 1, *shape)[-2:]
+    return (("row", rows), ("", columns))
