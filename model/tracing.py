@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib import import_module
 from math import prod
 from types import CodeType
 from weakref import WeakKeyDictionary
@@ -110,6 +111,14 @@ class Trace(Mapping[str, Stage]):
 
     def __len__(self) -> int:
         return len(self._stages)
+
+    def _repr_html_(self) -> str | None:
+        """The attentions in a notebook; None where Headlight's pictures are not installed, or draw nothing."""
+        try:
+            shown: str = import_module("headlight").show(self)._repr_html_()
+        except (ImportError, ValueError):
+            return None
+        return shown
 
 
 class _TakenStages(Mapping[str, Stage]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import prod
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from headlight.attentions import Attention
 from headlight.recording import Texts
 from headlight.trace import Trace
+from model import Trace as Recorded
 from model.texts import texts_of
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Precision
@@ -24,16 +25,18 @@ from visualizer.components.token_way.element import token_way
 from visualizer.notebook.shown import Shown
 from visualizer.pictures.compare import ComparePicture, compared_settings, draw_compared, title_of_side
 from visualizer.pictures.heads import HeadsPicture, draw_heads, heads_picture, kinds_of
-from visualizer.pictures.step import equation, place_in
-from visualizer.pictures.token_way import stack_of, taken_at
+from visualizer.pictures.step import equation, first_drawn, place_in
+from visualizer.pictures.token_way import stack_of, taken_at, tokens_of
 from visualizer.runs.compute import compute_run
+from visualizer.runs.operations import run_of_operations
 from visualizer.runs.paths import attention_modules, in_layer
 from visualizer.runs.recordings import run_recording
 from visualizer.runs.run import Run
-from visualizer.runs.saved import as_trace
+from visualizer.runs.saved import as_trace, attention_in
 from visualizer.runs.watched import WatchedRun
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
+from visualizer.stages.informative import cell_at
 
 say = texts_of(__name__)
 
@@ -46,26 +49,41 @@ _SHORT = {"heads": "n_heads", "layers": "n_layers"}
 _ONE_OR_MORE = ("mask", "mask_a", "mask_b", "shown")
 
 
-def show(seen: Trace | None = None, *, view: str = "heads", title: str = "", **chosen: Any) -> Shown:  # noqa: ANN401
+def show(
+    seen: Trace | Recorded | None = None,
+    *,
+    view: str = "heads",
+    title: str = "",
+    **chosen: Any,  # noqa: ANN401 - the fields of settings and selection
+) -> Shown:
     """Show a trace, or the run of a model that is built for it, as the app would.
 
     Args:
-        seen: what ``headlight.watch`` or ``headlight.load`` gave; None runs a model of the settings.
-        view: "heads", and of a model that is built also "step", "compare" and "way".
+        seen: what ``headlight.watch``, ``headlight.load`` or ``model.record`` gave; None runs a model of the
+            settings.
+        view: "heads"; where every operation was kept also "step" and "way", and of a model that is built "compare".
         title: what stands above the pictures.
         chosen: settings and places of a link of the app by their names, such as ``text="a b c"``, ``heads=4``,
-            ``mask="causal"``, ``stage="encoder.self_attention.scores"``; of a trace ``layer`` and ``head`` alone.
+            ``mask="causal"``, ``stage="encoder.self_attention.scores"``; of a trace its places alone, such as
+            ``layer=3`` or ``stage="layers.0.linear1.linear"``.
 
     Raises:
         ValueError: a name or a value is none that there is, or nothing can be run; the message is one sentence.
     """
     settings, selection = _read(chosen)
+    views = _VIEWS if seen is None else _VIEWS_OF_TRACE
+    if view not in views:
+        raise ValueError(say("no_view", view=view, views=", ".join(views)))
     if seen is not None:
-        if view != "heads" or settings != Settings():
+        if settings != Settings():
             raise ValueError(say("of_trace"))
-        return _of_trace(seen, title, selection)
-    if view not in _VIEWS:
-        raise ValueError(say("no_view", view=view, views=", ".join(_VIEWS)))
+        trace = seen if isinstance(seen, Trace) else _attentions_of(seen)
+        if view == "heads":
+            return _of_trace(trace, title, selection)
+        run = _operations_of(trace, title, selection.batch)
+        if "stage" not in chosen:
+            selection = replace(selection, stage=next(iter(run.trace)))
+        return Shown(title, _VIEWS[view](run, selection), tuple(trace), trace.tokens)
     run = compute_run(settings)
     if run.complaints:
         raise ValueError(run.complaints[0])
@@ -218,10 +236,28 @@ def _every_kind(run: Run, selection: Selection) -> Pictures:
     ]
 
 
+def _attentions_of(recorded: Recorded) -> Trace:
+    """The attentions in what ``model.record`` gave, as those of any model."""
+    return Trace([attention_in(recorded, module) for module in attention_modules(recorded)])
+
+
+def _operations_of(trace: Trace, title: str, item: int) -> Run:
+    """Every operation of a trace.
+
+    Raises:
+        ValueError: its attentions alone were kept.
+    """
+    if not trace.stages:
+        raise ValueError(say("no_operations"))
+    return run_of_operations(WatchedRun(trace, title), item)
+
+
 def _step(run: Run, selection: Selection) -> Pictures:
     place = place_in(run, selection)
-    panels = equation(run, place).panels
-    selected = (panels[-1].name, selection.query, selection.key)
+    cell = cell_at(run, place.path, replace(selection, cell=True))
+    panels = equation(run, replace(place, cell=(cell.row, cell.column))).panels
+    first_row, first_column = first_drawn(panels[-1])
+    selected = (panels[-1].name, cell.row - first_row, cell.column - first_column)
     return [("", tensor_grid(panels, selected=selected, key="step"))]
 
 
@@ -241,8 +277,8 @@ def _way(run: Run, selection: Selection) -> Pictures:
     stack = stack_of(run, selection.stage)
     if stack is None:
         raise ValueError(say("no_way"))
-    taken = taken_at(run, stack, selection.query)
-    return [("", token_way(taken.way, selected=selection.query, seq=0, key="way"))]
+    query = min(selection.query, len(tokens_of(run, stack).labels) - 1)
+    return [("", token_way(taken_at(run, stack, query).way, selected=query, seq=0, key="way"))]
 
 
 _VIEWS: Mapping[str, Callable[[Run, Selection], Pictures]] = {
@@ -251,3 +287,4 @@ _VIEWS: Mapping[str, Callable[[Run, Selection], Pictures]] = {
     "compare": _compare,
     "way": _way,
 }
+_VIEWS_OF_TRACE = ("heads", "step", "way")

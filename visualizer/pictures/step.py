@@ -74,7 +74,7 @@ def place_in(run: Run, selection: Selection) -> Place:
         ValueError: the run has no such stage.
     """
     path = with_layer(run.trace, selection.stage, selection.layer)
-    if without_layer(path) != selection.stage:
+    if selection.stage not in (path, without_layer(path)):
         raise ValueError(f"There is no stage {selection.stage} in this run.")
     n_heads = run.n_heads(path) or run.settings.n_heads
     return Place(path, min(selection.batch, run.batch_size(path) - 1), min(selection.head, n_heads - 1))
@@ -100,6 +100,11 @@ def equation(run: Run, place: Place) -> StepPicture:
     operator = "" if not inputs else "→" if len(inputs) == 1 or (is_listed and run.seen is not None) else "="
     output = stage_panel(run, place.path, operator=operator, at=place.cell, **at)
     return StepPicture([*inputs, output], [*sources, Source(place.path)])
+
+
+def first_drawn(panel: Panel) -> tuple[int, int]:
+    """The first row and the first column that a panel draws."""
+    return (panel.rows.numbers or (0,))[0], (panel.columns.numbers or (0,))[0]
 
 
 def _cells_of_inputs(operands: Sequence[Operand], cell: tuple[int, int]) -> list[tuple[int, int]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from headlight.attentions import Attention
 from headlight.recording import Texts
 from headlight.stages import Stage
 from headlight.trace import Trace
+from model import Trace as Recorded
 from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of, operations_of
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
@@ -62,16 +64,30 @@ def _stage(run: Run, path: str, node: Node) -> Stage:
 
 
 def _attention(run: Run, module: str) -> Attention:
-    stages = {name: run.trace.get(f"{module}.{name}" if module else name) for name in _NAMES}
+    remarks = [_REMARKS[run.settings.fault]] if run.settings.fault in _REMARKS else []
+    found = attention_in(run.trace, module)
+    has_vectors = found.query is not None
+    return replace(
+        found,
+        scale=found.scale if has_vectors and run.scales_scores(module) else 1.0,
+        dropout=run.settings.dropout if f"{module}.dropped_weights" in run.trace else 0.0,
+        remarks=(*remarks, *found.remarks),
+    )
+
+
+def attention_in(trace: Recorded, module: str) -> Attention:
+    """One attention of our model, from its stages.
+
+    Raises:
+        ValueError: its weights are no stage.
+    """
+    stages = {name: trace.get(f"{module}.{name}" if module else name) for name in _NAMES}
     values = {name: None if stage is None else stage.value.detach() for name, stage in stages.items()}
     weights = values["weights"]
     if weights is None:
         raise ValueError(f"{module} has no weights")
     batch, n_heads, n_queries, n_keys = weights.shape
     query, key, value = values["q"], values["k"], values["v"]
-    remarks = [_REMARKS[run.settings.fault]] if run.settings.fault in _REMARKS else []
-    remarks += ["scores_changed"] if values["modified_scores"] is not None else []
-    scaled = query is not None and run.scales_scores(module)
     return Attention(
         path=module or "attention",
         module=module,
@@ -82,26 +98,20 @@ def _attention(run: Run, module: str) -> Attention:
         shape=(batch, n_heads, n_queries, n_keys),
         key_heads=n_heads,
         dtype=weights.dtype,
-        scale=1 / math.sqrt(query.shape[-1]) if scaled and query is not None else 1.0,
+        scale=1.0 if query is None else 1 / math.sqrt(query.shape[-1]),
         is_causal=False,
-        dropout=_dropout(run, module),
+        dropout=0.0,
         allowed=values["mask"],
         weights=weights,
         context=values["context"],
         query=query,
         key=key,
         value=value,
-        remarks=tuple(remarks),
+        remarks=() if values["modified_scores"] is None else ("scores_changed",),
     )
 
 
 _NAMES = ("q", "k", "v", "mask", "modified_scores", "weights", "context")
-
-
-def _dropout(run: Run, module: str) -> float:
-    """The share of the weights that was dropped."""
-    is_on = f"{module}.dropped_weights" in run.trace
-    return run.settings.dropout if is_on else 0.0
 
 
 def _texts(run: Run, sequence: str) -> tuple[tuple[str, ...], ...]:

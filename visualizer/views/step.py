@@ -13,11 +13,11 @@ from visualizer.components.axis import Axis
 from visualizer.components.derivation import derivation
 from visualizer.components.module_tree.element import CalledOperation, KnownStep, module_tree
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
-from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
 from visualizer.glossary import Piece, entries_of_formula, shape_pieces
 from visualizer.guide.walking import light_at
-from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part
+from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, first_drawn
 from visualizer.routes.address import picture_address
 from visualizer.runs.head_notes import blocking, head_note
 from visualizer.runs.operations import OperationStage
@@ -199,7 +199,7 @@ def _is_asked_elsewhere(run: Run, operand: Operand, cell: Cell) -> bool:
 def _picture(run: Run, cell: Cell, selection: Selection) -> None:
     """The inputs and the output of the stage, side by side; a path lights a part of the output."""
     picture = equation(run, _place(cell))
-    first_row, first_column = _first_drawn(picture.panels[-1])
+    first_row, first_column = first_drawn(picture.panels[-1])
 
     def select(event: object) -> None:
         index = min(state.index_in(event, "index"), len(picture.sources) - 1)
@@ -209,7 +209,7 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
         go_to(run, source.path)
         row, column = state.index_in(event, "row"), state.index_in(event, "column")
         if source.is_whole:
-            before = _first_drawn(picture.panels[index])
+            before = first_drawn(picture.panels[index])
             row, column = row + before[0], column + before[1]
             look_at(run, source.path, *((column, row) if source.transposed else (row, column)))
 
@@ -225,11 +225,6 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
         ),
         select=select,
     )
-
-
-def _first_drawn(panel: Panel) -> tuple[int, int]:
-    """The first row and the first column that a panel draws."""
-    return (panel.rows.numbers or (0,))[0], (panel.columns.numbers or (0,))[0]
 
 
 def _looked_up(run: Run, cell: Cell) -> int:

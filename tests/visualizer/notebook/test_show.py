@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import headlight
+from model import MultiHeadAttention, record
 from tests.headlight.small_models import causal, stacked, vectors
 from tests.visualizer.unpacking import unpacked
 from visualizer.notebook.show import MOST
 from visualizer.runs.compute import compute_run
+from visualizer.runs.saved import as_trace
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 
@@ -130,6 +132,40 @@ def watched(keep="weights", n_tokens=3):
     return trace
 
 
+def test_an_operation_of_a_trace_is_shown_with_its_inputs():
+    trace = watched(keep="all")
+    path = "1.key.linear"
+    header, arrays = numbers_of(headlight.show(trace, view="step", stage=path, query=2, key=15))
+    assert [panel["title"] for panel in header["panels"]] == ["add", "weight, transposed", "bias", "linear"]
+    np.testing.assert_array_equal(arrays["values3"], trace.stages[path].value[0].numpy())
+    assert header["selected"] == [path, 2, 15]
+    first, _ = numbers_of(headlight.show(trace, view="step"))
+    assert first["panels"][-1]["name"] == next(iter(trace.stages))
+
+
+def test_a_token_is_followed_through_a_trace():
+    trace = as_trace(compute_run(fitted(Settings(text="a b c", n_heads=2))))
+    header, _ = numbers_of(headlight.show(trace, view="way", query=99))
+    assert header["selected"] == 2
+    assert [part["kind"] for part in header["parts"]].count("head") == 4
+
+
+def test_what_record_gave_is_shown_as_it_is():
+    attention = MultiHeadAttention(8, 2).eval()
+    with torch.no_grad(), record(attention) as trace:
+        attention(*(torch.randn(1, 3, 8),) * 3)
+    shown = headlight.show(trace)
+    _, arrays = numbers_of(shown)
+    np.testing.assert_array_equal(arrays["weights"][0], trace["weights"].value[0].numpy())
+    assert trace._repr_html_() == shown._repr_html_()
+    with pytest.raises(ValueError, match="Only attentions were kept"):
+        headlight.show(trace, view="step")
+    linear = torch.nn.Linear(2, 2)
+    with record(linear) as without:
+        linear(torch.ones(1, 2))
+    assert without._repr_html_() is None
+
+
 def test_a_trace_is_shown_with_its_masks_and_layers():
     trace = watched()
     header, arrays = numbers_of(headlight.show(trace, layer=1))
@@ -145,7 +181,7 @@ def test_a_trace_says_what_it_can_when_there_is_nothing_or_too_much_to_draw():
     assert "<iframe" not in shapes._repr_html_()
     with pytest.raises(ValueError, match="No weights were kept"):
         headlight.show(shapes)
-    with pytest.raises(ValueError, match="Of a trace its heads are shown"):
+    with pytest.raises(ValueError, match="Of a trace places are chosen"):
         headlight.show(watched(), text="a")
     large = watched(n_tokens=4)
     many = headlight.Trace(list(large) * (MOST // 4 // 16 // 2 + 1))
