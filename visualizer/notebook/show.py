@@ -28,7 +28,7 @@ from visualizer.pictures.heads import HeadsPicture, draw_heads, heads_picture, k
 from visualizer.pictures.step import equation, first_drawn, place_in
 from visualizer.pictures.token_way import stack_of, taken_at, tokens_of
 from visualizer.runs.compute import compute_run
-from visualizer.runs.operations import run_of_operations
+from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.paths import attention_modules, in_layer
 from visualizer.runs.recordings import run_recording
 from visualizer.runs.run import Run

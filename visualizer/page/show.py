@@ -31,7 +31,7 @@ from visualizer.views.citation import citation
 from visualizer.views.edits import edit_menu, edits_made
 from visualizer.views.predict.covered import covered
 from visualizer.views.watched.pretrained import door
-from visualizer.views.watched.view import show_operations, show_recording
+from visualizer.views.watched.view import show_checkpoint, show_recording
 from visualizer.work.cache import cached_run, prepare_process
 
 say = texts_of(__name__)
@@ -94,7 +94,7 @@ def show(choices: Choices) -> None:
         if choices.selection.hidden:
             covered(say("operations"), ask=say("ask"), there={"view": "heads"})
         else:
-            show_operations(run, choices)
+            show_checkpoint(run, choices)
     else:
         render(run if view.shows_batch else run.alone(), choices.selection)
     if view.draws_heads:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from headlight.patterns import Folded
 from visualizer.components.packing import Precision
 from visualizer.components.tensor_grid.element import Panel, packed_panels
-from visualizer.runs.operations import OperationStage, dims_of, plain_dims
+from visualizer.runs.operations_run import OperationStage, dims_of, plain_dims
 from visualizer.runs.paths import with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection

@@ -35,7 +35,7 @@ StepsOrExact = Literal["exact", "16", "8"]
 
 _MOST_AXES = 5
 _AT = re.compile(rf"\d{{1,6}}(,\d{{1,6}}){{0,{_MOST_AXES - 1}}}")
-_NAME = re.compile(rf"([a-z_0-9.]{{1,100}})\.({'|'.join(get_args(Format))})")
+_NAME = re.compile(rf"([A-Za-z_0-9.]{{1,200}})\.({'|'.join(get_args(Format))})")
 
 
 def file_name(file: str) -> str:
@@ -115,7 +115,13 @@ def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Addre
 
 @lru_cache(maxsize=256)  # it is asked for before a run, after it, and for the dials
 def picture_address(
-    view: str, settings: Settings, selection: Selection, n_numbers: int = 0, *, for_colors: bool = False
+    view: str,
+    settings: Settings,
+    selection: Selection,
+    n_numbers: int = 0,
+    *,
+    for_colors: bool = False,
+    at: str = "",
 ) -> str | None:
     """The address of what a picture draws, from the page's own; None where no link carries the settings.
 
@@ -125,10 +131,12 @@ def picture_address(
         selection: what is looked at; what the numbers do not depend on is left out.
         n_numbers: how many numbers from 0 to 1 it has; many travel in steps of 16 bits.
         for_colors: whether they are seen as colours alone, as while something is dragged: in steps of 8 bits.
+        at: the row and the column around which a large stage of another model is drawn, such as ``8,1400``.
     """
     shown = Selection(**{name: getattr(selection, name) for name in _COUNTS[view]})
     precision = "8" if for_colors else "16" if n_numbers > MOST_EXACT else ""
-    return _address(f"pictures/{view}", settings, shown, {"precision": precision} if precision else {})
+    part = {"precision": precision, "at": at}
+    return _address(f"pictures/{view}", settings, shown, {name: value for name, value in part.items() if value})
 
 
 @lru_cache(maxsize=256)

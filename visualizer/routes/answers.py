@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save
 from torch import Tensor
 
-from model import Trace
+from model import Stage, Trace
 from model.texts import texts_of
 from model.tracing import TraceError
 from visualizer.components.packing import in_precision, pack
@@ -22,12 +22,14 @@ from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
 from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
 from visualizer.routes.address import OF_RUN, Address, Format, link_to_stage
+from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.scripts import Library, as_notebook, numbers_of, script
 from visualizer.work.cache import cached_run
+from visualizer.work.cached_operations import cached_operations
 
 say = texts_of(__name__)
 
@@ -59,8 +61,8 @@ def answer_stage(address: Address) -> Answer:
     run = _run_of(address.settings)
     if address.format in OF_RUN or address.format in _SCRIPTS:
         return Answer(_file(run, address))
-    trace = run.trace
-    values, dims, layers = _found(trace, address.name, address.part.layers)
+    run = _with_stage(run, address)
+    values, dims, layers = _found(run.trace, address.name, address.part.layers)
     values, dims = _at(values, dims, address.part.places)
     axes = " ".join(symbol for symbol, _ in dims)
     if address.format == "npy":
@@ -108,10 +110,8 @@ def answer_picture(address: Address) -> Answer:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
     picture = _PICTURES[address.name](address)
-    if not address.part.at:
+    if not address.part.at or isinstance(picture, StepPicture):
         return Answer(picture.packed(address.part.precision))
-    if isinstance(picture, StepPicture):
-        raise ValueError(say("cell"))
     return Answer(pack({}, picture.exact_at(address.part.places)))
 
 
@@ -132,8 +132,12 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
     def drawn(address: Address) -> StepPicture:
         if address.part.layers:
             raise ValueError(say("stage_in_one_layer"))
-        seen = _seen(_run_of(address.settings), address.selection)
-        picture = draw(seen, place_in(seen, address.selection))
+        run, at = _run_of(address.settings), address.part.places
+        seen = cached_operations(_seen(run, address.selection)) if run.attentions else _seen(run, address.selection)
+        if at and (seen.seen is None or len(at) != 2):
+            raise ValueError(say("cell"))
+        place = place_in(seen, address.selection)
+        picture = draw(seen, replace(place, cell=(at[0], at[1])) if at else place)
         if not picture.panels:
             raise ValueError(say("nothing_to_draw", stage=address.selection.stage))
         return picture
@@ -148,6 +152,12 @@ _PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | Step
     "step_heads": _of_stage(every_head),
     "step_parts": _of_stage(every_part),
 }
+
+
+def _with_stage(run: Run, address: Address) -> Run:
+    """The run, or that of all operations of a checkpoint's pass where a stage of it is none of the attentions'."""
+    is_attention = any(address.name in (path, without_layer(path)) for path in run.trace)
+    return run if is_attention or not run.attentions else cached_operations(_seen(run, address.selection))
 
 
 def _seen(run: Run, selection: Selection) -> Run:
@@ -180,8 +190,7 @@ def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.g
     if name in trace:
         if layers:
             raise ValueError(say("in_one_layer", name=name))
-        stage = trace[name]
-        return _numbers(stage.value), stage.dims, ()
+        return *_array_of(trace[name]), ()
     alike = [stage for path, stage in trace.items() if without_layer(path) == name]
     if not alike:
         try:
@@ -192,13 +201,17 @@ def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.g
     if missing := [layer for layer in layers if layer >= len(alike)]:
         raise ValueError(say("no_layer", layer=missing[0], name=name, n_layers=len(alike)))
     chosen = tuple(layers) or tuple(range(len(alike)))
-    values = np.stack([_numbers(alike[layer].value) for layer in chosen])
+    values = np.stack([_array_of(alike[layer])[0] for layer in chosen])
     return values, (("L", len(chosen)), *alike[0].dims), chosen
 
 
-def _numbers(value: Tensor) -> NDArray[np.generic]:
-    numbers: NDArray[np.generic] = value.detach().numpy()
-    return numbers
+def _array_of(stage: Stage) -> tuple[NDArray[np.generic], Dims]:
+    """The numbers of a stage as the model has them, and its axes."""
+    value, dims = stage.value.detach(), stage.dims
+    if isinstance(stage, OperationStage) and stage.is_turned:
+        value, dims = value.transpose(0, 1), (dims[1], dims[0], *dims[2:])
+    numbers: NDArray[np.generic] = (value.float() if value.dtype is torch.bfloat16 else value).numpy()
+    return numbers, dims
 
 
 def _at(values: NDArray[np.generic], dims: Dims, places: tuple[int, ...]) -> tuple[NDArray[np.generic], Dims]:

@@ -332,14 +332,14 @@ def _read_interventions(_field: Field, given: str, default: str) -> _Reading:
     return _Reading(canonical, "" if canonical == given else say("not_shortest"))
 
 
-_STAGE = re.compile(r"[a-z_0-9.]{1,100}")
+_STAGE = re.compile(r"[A-Za-z_0-9.]{1,200}")
 
 
 def _read_stage(_field: Field, given: str, default: str) -> _Reading:
     if _STAGE.fullmatch(given):
         return _Reading(given)
-    lower = given.strip().lower()
-    return _Reading(lower if _STAGE.fullmatch(lower) else default, say("no_stage"))
+    near = given.strip()
+    return _Reading(near if _STAGE.fullmatch(near) else default, say("no_stage"))
 
 
 _IDENTIFIER = re.compile(r"[a-z0-9]{0,40}")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from model import Stage
 from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput
-from visualizer.runs.operations import OperationStage
+from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.run import Run
 
 

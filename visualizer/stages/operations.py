@@ -16,7 +16,7 @@ from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_o
 from model.texts import texts_of
 from visualizer.colors import Role
 from visualizer.components.derivation import Derivation
-from visualizer.runs.operations import OperationStage
+from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.run import Run
 from visualizer.runs.saved import ALIAS, GIVEN
 from visualizer.safe_text import markdown_safe, visible_whole

@@ -16,7 +16,7 @@ from model.texts import texts_of
 from model.tracing import Dims
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
-from visualizer.runs.operations import plain_dims
+from visualizer.runs.operations_run import plain_dims
 from visualizer.runs.run import Run, side_by_side
 from visualizer.safe_text import visible
 from visualizer.stages.entry import Numbers, StageEntry

@@ -16,7 +16,7 @@ from model.texts import texts_of
 from visualizer.components.derivation import Derivation
 from visualizer.components.stage_map import StageRef
 from visualizer.glossary import Piece, pieces
-from visualizer.runs.operations import OperationStage
+from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.run import Run
 from visualizer.safe_text import visible_whole
 from visualizer.settings.settings import Depth

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from visualizer.runs.paths import layer_of, without_layer
+from visualizer.settings.settings import Selection
 from visualizer.settings.watched_settings import MOST_SIDE
 from visualizer.state import drafts, state
 from visualizer.state.state import Choices
@@ -37,6 +39,16 @@ def look_at(run: Run, path: str, row: int, column: int) -> None:
         look_at_query(row)
     else:
         state.watch(watched_row=row, watched_column=column)
+
+
+def selection_among_operations(run: Run, choices: Choices) -> Selection:
+    """The place among the operations of a pass that is looked at, as a selection of that run."""
+    chosen, selection = choices.watched, replace(choices.selection, guided=False)
+    if selection.view == "way":
+        return replace(selection, stage=chosen.watched_attention, query=query_of(choices))
+    stage = chosen.watched_stage if chosen.watched_stage in run.trace else next(iter(run.trace))
+    row = query_of(choices) if run.axes(stage)[0].sequence else chosen.watched_row
+    return replace(selection, stage=stage, query=row, key=chosen.watched_column, cell=True)
 
 
 def query_of(choices: Choices) -> int:

@@ -33,14 +33,15 @@ def save_run(run: Run, path: str) -> None:
         (say("recording"), {"run.headlight": ".headlight"}),
         (say("stage", path=path), {f"{path}.npy": ".npy", f"{path}.csv": ".csv"}),
     ]
-    if not run.attentions:  # a checkpoint's stages have no expressions
+    has_code = not run.attentions and run.seen is None
+    if has_code:
         lines += [
             (say("whole"), {"run.npz": ".npz", "run.safetensors": ".safetensors"}),
             (say("code"), {f"{path}.numpy": "NumPy", f"{path}.torch": "PyTorch", f"{path}.ipynb": ".ipynb"}),
         ]
     with menu:
         st.html("".join(f"<p>{escape(title)} {_links(run, files)}</p>" for title, files in lines))
-        if not run.attentions:
+        if has_code:
             _code(run, path)
 
 

@@ -20,7 +20,7 @@ from visualizer.guide.walking import light_at
 from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, first_drawn
 from visualizer.routes.address import picture_address
 from visualizer.runs.head_notes import blocking, head_note
-from visualizer.runs.operations import OperationStage
+from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.watched import in_bytes
@@ -110,8 +110,7 @@ def render(run: Run, selection: Selection) -> None:
         _likely_tokens(run, cell)
     if not selection.hidden:
         _numbers(run, cell, selection)
-        if run.seen is None:
-            save_run(run, path)
+        save_run(run, path)
 
 
 def _map(run: Run, path: str, *, with_stages: bool) -> None:
@@ -241,9 +240,12 @@ def _place(cell: Cell) -> Place:
 
 def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
     """Return the address of a picture; None where it has none, or its few numbers come with the message."""
-    if run.seen is not None or picture.n_numbers <= MOST_IN_MESSAGE:
+    if picture.n_numbers <= MOST_IN_MESSAGE:
         return None
-    return picture_address(name, run.settings, _looking_at(selection, cell))
+    if run.seen is None:
+        return picture_address(name, run.settings, _looking_at(selection, cell))
+    at = f"{cell.row},{cell.column}" if name == "step" else ""
+    return picture_address(name, run.settings, replace(selection, stage=cell.path, layer=0, batch=0), at=at)
 
 
 def _looking_at(selection: Selection, cell: Cell) -> Selection:

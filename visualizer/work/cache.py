@@ -107,12 +107,12 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
         prepared = prepare(settings)
         if prepared.n_bytes <= SMALL_RUN:
             return (_PASSING_RUNS if is_passing else _SMALL_RUNS).keep(settings, compute(prepared))
-        with _sign_of_work(), _computing_large:
+        with sign_of_work(), _computing_large:
             _LARGE_RUNS.make_room(min(prepared.n_bytes, LARGE_RUN))
             return _LARGE_RUNS.keep(settings, compute(prepared))
 
 
-def _sign_of_work() -> AbstractContextManager[object]:
+def sign_of_work() -> AbstractContextManager[object]:
     """A spinner on the page that waits; nothing where no page does, as when the server answers an address."""
     return st.spinner(say("computing")) if is_page() else nullcontext()
 

@@ -21,6 +21,8 @@ from starlette.websockets import WebSocketDisconnect
 from streamlit import config
 from streamlit.web.server.starlette.starlette_gzip_middleware import SelectiveGZipMiddleware
 
+from headlight.pretrained.opening import cost_of, open_checkpoint
+from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.unpacking import unpacked
 from visualizer.pictures.heads import heads_picture
 from visualizer.routes import served
@@ -31,6 +33,7 @@ from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
 from visualizer.work.cache import cached_run
+from visualizer.work.cached_operations import cached_operations
 
 LINK_PAGE = (Path(__file__).parents[3] / "docs" / "link.md").read_text(encoding="utf-8")
 LINK = {"text": "the cat sat", "n_heads": "2", "d_model": "16", "weights": "random", "mask": "causal"}
@@ -63,6 +66,23 @@ def test_numbers_of_another_source_are_its_own_or_refused(client):
     assert (of_checkpoint.status_code, "is not open" in of_checkpoint.text) == (400, True)
     of_recording = answer(source="recording", watched_source="example")
     assert (of_recording.status_code, "headlight.load" in of_recording.text) == (400, True)
+
+
+def test_every_operation_of_a_checkpoint_has_an_address(client, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
+    folder = str(saved("t5", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    link = {"source": "pretrained", "weights": "pretrained", "pretrained_model": folder, "text": "the cat"}
+    run = cached_operations(run_of(link | {"architecture": "encoder-decoder"}))
+    path = next(path for path in run.trace if path.endswith("SelfAttention.q.linear"))
+    answer = client.get(f"/numbers/{path}.npy?{urlencode(link)}")
+    assert np.array_equal(np.load(io.BytesIO(answer.content)), run.seen.trace.stages[path].value.numpy())
+    drawn = client.get(f"/pictures/step?{urlencode(link | {'stage': path, 'at': '1,15'})}")
+    header, arrays = unpacked(drawn.content)
+    assert header["panels"][-1]["name"] == path
+    last = len(header["panels"]) - 1
+    assert np.array_equal(arrays[f"values{last}"], run.trace[path].value[0].numpy())
+    assert client.get(f"/pictures/step?{urlencode(link | {'stage': path, 'at': '1'})}").status_code == 400
 
 
 def test_a_stage_is_sent_bit_by_bit(client):

@@ -11,7 +11,7 @@ import headlight
 from model.dataflow import inputs_of
 from tests.headlight.test_transformers_models import IDS, built
 from visualizer.pictures.step import Place, equation
-from visualizer.runs.operations import run_of_operations
+from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.watched import WatchedRun
 from visualizer.stages import operations
 from visualizer.stages.derivations import Cell

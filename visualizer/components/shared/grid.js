@@ -400,7 +400,8 @@ function drawRowLabels(context, axis, rows, { left, top, cellHeight, rowLabels }
 }
 
 function drawColumnLabels(context, axis, columns, { left, top, cellWidth, columnLabels }) {
-  const step = columnLabels === "ticks" ? tickStep(cellWidth, 26) : 1;
+  const widest = String(countedAs(axis, columns - 1)).length * 7 + 5;
+  const step = columnLabels === "ticks" ? tickStep(cellWidth, Math.max(26, widest)) : 1;
   for (let column = 0; column < columns; column += step) {
     const x = left + (column + 0.5) * cellWidth;
     if (readsUpwards(axis.labels[column], columnLabels)) {

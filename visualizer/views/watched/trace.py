@@ -12,14 +12,13 @@ from headlight.attentions import Attention
 from headlight.masks.mask_case import Finding, Severity
 from headlight.report import cells_of, named, said_once
 from model.texts import texts_of
-from visualizer.runs.operations import run_of_operations
+from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.recordings import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun, n_items
 from visualizer.safe_text import markdown_safe, visible_whole
-from visualizer.settings.settings import Selection
 from visualizer.state import state, widgets
-from visualizer.state.places import query_of
+from visualizer.state.places import selection_among_operations
 from visualizer.state.state import Choices
 from visualizer.views import RENDER
 from visualizer.views.watched.window import choose_window
@@ -54,20 +53,14 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
     if view in ("way", "step") and run.trace and max(map(n_items, run.trace)) > 1:
         widgets.number("batch", width=130)
     if view in ("way", "step"):
-        operations = run_of_operations(run, choices.selection.batch)
-        RENDER[view](operations, _place_in(operations, choices))
+        show_operations(run_of_operations(run, choices.selection.batch), choices)
     else:
         _of_one_attention(run, *_looked_at(run, choices))
 
 
-def _place_in(operations: Run, choices: Choices) -> Selection:
-    """The place among the operations of a pass that is looked at, as a selection of that run."""
-    chosen, selection = choices.watched, replace(choices.selection, guided=False)
-    if selection.view == "way":
-        return replace(selection, stage=chosen.watched_attention, query=query_of(choices))
-    stage = chosen.watched_stage if chosen.watched_stage in operations.trace else next(iter(operations.trace))
-    row = query_of(choices) if operations.axes(stage)[0].sequence else chosen.watched_row
-    return replace(selection, stage=stage, query=row, key=chosen.watched_column, cell=True)
+def show_operations(run: Run, choices: Choices) -> None:
+    """Draw the operations of a pass, or the stream that a token takes through them."""
+    RENDER[choices.selection.view](run, selection_among_operations(run, choices))
 
 
 def _looked_at(run: WatchedRun, choices: Choices) -> tuple[Attention, Choices]:

@@ -16,7 +16,7 @@ from torch import nn
 import headlight
 from tests.headlight.small_models import stacked, vectors, written_out
 from tests.visualizer.told import tell
-from visualizer.runs.operations import run_of_operations
+from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.recordings import run_recording
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe

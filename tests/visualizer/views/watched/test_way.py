@@ -16,7 +16,7 @@ from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app
 from visualizer.pictures import token_way
-from visualizer.runs.operations import run_of_operations
+from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.watched import WatchedRun
 
 TEXT = "the cat the cat un the"

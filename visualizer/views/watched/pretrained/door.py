@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
-from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -13,23 +12,16 @@ from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.opening import Cost, cost_of, open_checkpoint
 from headlight.pretrained.places import NotInstalledError, place_of
 from headlight.pretrained.sizes import in_words
-from headlight.pretrained.tokens import Tokenized, pieces_of_ids
-from headlight.trace import Trace
+from headlight.pretrained.tokens import Tokenized
 from model.texts import texts_of
 from visualizer.runs.checkpoints import (
-    MOST_BYTES,
     Wanted,
     checkpoint_of,
-    every_operation,
     input_of,
-    of_line,
     opened,
     wanted_by,
 )
-from visualizer.runs.run import Run
-from visualizer.runs.watched import WatchedRun
-from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
-from visualizer.settings.fitting import as_asked
+from visualizer.safe_text import as_code, markdown_safe, visible_whole
 from visualizer.settings.settings import Settings
 from visualizer.state import drafts, state
 from visualizer.state.controls import key_of
@@ -44,7 +36,6 @@ _ASKED = "pretrained_asked"
 _LOAD = "pretrained_load"
 _TOKENS = "tokens_of_checkpoint"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
-_SEEN: WeakKeyDictionary[Checkpoint, Kept[Settings, WatchedRun]] = WeakKeyDictionary()
 
 
 def open_or_offer(settings: Settings, no_strip: Callable[[], None]) -> Checkpoint | None:
@@ -61,32 +52,6 @@ def open_or_offer(settings: Settings, no_strip: Callable[[], None]) -> Checkpoin
         else:
             _welcome()
     return checkpoint
-
-
-def seen_of(run: Run) -> WatchedRun:
-    """Every operation of a run's pass, of the sequence looked at alone, computed once for all sessions.
-
-    Raises:
-        ValueError: it takes more memory than there is room for.
-    """
-    settings = as_asked(of_line(run.settings, run.item))
-    checkpoint = checkpoint_of(settings)
-    kept = _SEEN.setdefault(checkpoint, Kept(2 * MOST_BYTES, size=lambda seen: seen.trace.nbytes))
-    if (found := kept.get(settings)) is not None:
-        return found
-    with st.spinner(say("computing")):
-        return kept.keep(settings, _watched(checkpoint, every_operation(settings)))
-
-
-def _watched(checkpoint: Checkpoint, trace: Trace) -> WatchedRun:
-    tokenizer = checkpoint.tokenizer
-    return WatchedRun(
-        trace,
-        checkpoint.name,
-        causal=True if checkpoint.part == "decoder" else None,
-        model_name=type(checkpoint.model).__name__,
-        texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(tokenizer, ids)],
-    )
 
 
 def _welcome() -> None:

@@ -24,6 +24,8 @@ from visualizer.runs.watched import WatchedRun
 from visualizer.settings.fields import RECORDED
 from visualizer.settings.settings import Settings
 
+_OF_FILE = Settings(weights=RECORDED)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OperationStage(Stage):
@@ -64,12 +66,18 @@ class OperationStage(Stage):
         return Computed("transpose", (node,), torch.transpose, (Slot(0), 0, 1))
 
 
-def run_of_operations(seen: WatchedRun, item: int = 0) -> Run:
-    """The run whose stages are the operations of a pass, looked at in one of its sequences, or the last one."""
-    return seen.once(("operations", item), lambda: _run(seen, item))
+def run_of_operations(seen: WatchedRun, item: int = 0, settings: Settings = _OF_FILE) -> Run:
+    """The run whose stages are the operations of a pass.
+
+    Args:
+        seen: the pass.
+        item: the sequence of its batch that is looked at, or the last one.
+        settings: the settings that give it again; those of a recording where none do.
+    """
+    return seen.once(("operations", item), lambda: _run(seen, item, settings))
 
 
-def _run(seen: WatchedRun, item: int) -> Run:
+def _run(seen: WatchedRun, item: int, settings: Settings) -> Run:
     texts = seen.trace.texts
     batches: dict[SequenceName, tuple[TokenSequence, ...]] = {
         "source": tuple(map(sequence_of, texts.encoder or (seen.trace.tokens,)))
@@ -77,7 +85,7 @@ def _run(seen: WatchedRun, item: int) -> Run:
     if texts.decoder:
         batches["target"] = tuple(map(sequence_of, texts.decoder))
     return Run(
-        Settings(weights=RECORDED),
+        settings,
         cast(TracedModule, nn.Module()),
         Trace(_Stages(seen, batches)),
         masks={},

@@ -1,0 +1,48 @@
+"""The operations of a checkpoint's pass, watched once for all sessions."""
+
+from __future__ import annotations
+
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from headlight.pretrained.checkpoint import Checkpoint
+from headlight.pretrained.tokens import pieces_of_ids
+from headlight.trace import Trace
+from visualizer.runs.checkpoints import MOST_BYTES, checkpoint_of, every_operation, of_line
+from visualizer.runs.operations_run import run_of_operations
+from visualizer.runs.run import Run
+from visualizer.runs.watched import WatchedRun
+from visualizer.safe_text import visible
+from visualizer.settings.fitting import as_asked
+from visualizer.settings.settings import Settings
+from visualizer.work.cache import Kept, sign_of_work
+
+_WATCHED: WeakKeyDictionary[Checkpoint, Kept[Settings, WatchedRun]] = WeakKeyDictionary()
+_watching = Lock()
+
+
+def cached_operations(run: Run) -> Run:
+    """The run whose stages are the operations of a checkpoint's run, over the sequence that is looked at alone.
+
+    Raises:
+        ValueError: they take more memory than there is room for, or the checkpoint is not in memory.
+    """
+    settings = as_asked(of_line(run.settings, run.item))
+    checkpoint = checkpoint_of(settings)
+    with _watching:
+        kept = _WATCHED.setdefault(checkpoint, Kept(2 * MOST_BYTES, size=lambda seen: seen.trace.nbytes))
+        if (found := kept.get(settings)) is None:
+            with sign_of_work():
+                found = kept.keep(settings, _watched(checkpoint, every_operation(settings)))
+    return run_of_operations(found, settings=settings)
+
+
+def _watched(checkpoint: Checkpoint, trace: Trace) -> WatchedRun:
+    tokenizer = checkpoint.tokenizer
+    return WatchedRun(
+        trace,
+        checkpoint.name,
+        causal=True if checkpoint.part == "decoder" else None,
+        model_name=type(checkpoint.model).__name__,
+        texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(tokenizer, ids)],
+    )
