@@ -53,7 +53,7 @@ class FollowedStream:
         tokens: those of the stream.
         read: of an attention that writes to it, by its path, the keys and the weights, (1 or H, Tq, Tk).
         head_label: what a head is called, by its number.
-        texts_of_ids: the text of each of some token ids.
+        vocabulary: the text of every token id; empty where it is not known.
         end: what follows the last stop: a title, and the stage that it leads to.
         expects_next: whether the run predicts what follows a token; else it answers at the token.
         tolerance: the largest difference of the sum from the stream, relative to its largest number.
@@ -65,7 +65,7 @@ class FollowedStream:
     tokens: Axis
     read: Callable[[str], tuple[Axis, Tensor]]
     head_label: Callable[[int], str]
-    texts_of_ids: Callable[[Sequence[int]], Sequence[str]]
+    vocabulary: Sequence[str]
     end: tuple[str, str]
     expects_next: bool
     tolerance: float
@@ -142,7 +142,7 @@ def followed_in(run: Run, stack: str) -> FollowedStream:
         tokens=tokens_of(run, stack),
         read=lambda path: (run.axes(path)[1], run.trace[path].value[0]),
         head_label=run.head_label,
-        texts_of_ids=lambda ids: [run.vocabulary[token] for token in ids],
+        vocabulary=run.vocabulary,
         end=(say("prediction"), "probabilities") if predicts else (say("to_the_decoder"), stream.path),
         expects_next=run.settings.architecture != "encoder",
         tolerance=TOLERANCE,
@@ -205,7 +205,7 @@ def _followed_as_seen(run: Run, seen: WatchedRun, stack: str) -> FollowedStream:
         tokens=tokens_of(run, stack),
         read=read,
         head_label=lambda head: say("head", head=head),
-        texts_of_ids=seen.texts_of_ids or (lambda ids: tuple(map(str, ids))),
+        vocabulary=run.vocabulary,
         end=(say("end"), stream.path) if answer is None else (say("prediction"), answer),
         expects_next=seen.causal is True or is_of_decoder(first.module),
         tolerance=_OF_OTHERS if is_exact else _ROUNDED,
@@ -284,7 +284,7 @@ def take_apart(followed: FollowedStream, window: slice) -> Taken:
         streams=to_array(torch.stack(read).norm(dim=-1)),
         likely=None if likely is None else likely.int().numpy(),
         probabilities=probabilities,
-        vocabulary=dict(zip(ids, followed.texts_of_ids(ids), strict=True)),
+        vocabulary={one: followed.vocabulary[one] if followed.vocabulary else str(one) for one in ids},
         end=followed.end,
         expects_next=followed.expects_next,
     )

@@ -230,7 +230,7 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
             attentions[path] = replace(attention, context=contexts[operation])
     return seen_run(
         *(settings, attentions, _trace(attentions, masks, seen), masks, batches),
-        vocabulary=_Labels(checkpoint.tokenizer, checkpoint.config.vocab_size),
+        vocabulary=labels_of(checkpoint),
         complaints=complaints,
         n_bytes=n_bytes,
         trace_of_item=lambda item: _trace(attentions, in_items(masks, item), seen, slice(item, item + 1)),
@@ -473,6 +473,11 @@ def _pass(asked: _Asked, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Ten
 
 
 # Its stages.
+
+
+def labels_of(checkpoint: Checkpoint) -> Sequence[str]:
+    """The text of every token id of a checkpoint, each read when it is asked for."""
+    return _Labels(checkpoint.tokenizer, int(checkpoint.config.vocab_size or 0))
 
 
 class _Labels(Sequence[str]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -91,7 +92,7 @@ def _run(seen: WatchedRun, item: int, settings: Settings) -> Run:
         masks={},
         promised={},
         batches=batches,
-        vocabulary=(),
+        vocabulary=seen.vocabulary,
         head_names=(),
         forward=not_repeated,
         item=item,
@@ -125,7 +126,7 @@ class _Stages(Mapping[str, Stage]):
         value = torch.empty(0) if operation.value is None else operation.value
         if is_turned := self._is_turned(value):
             value = value.transpose(0, 1)
-        dims = dims_of(path, value.shape, self._batches)
+        dims = dims_of(path, value.shape, self._batches, len(self._seen.vocabulary))
         return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, is_turned=is_turned)
 
     def _is_turned(self, value: Tensor) -> bool:
@@ -134,10 +135,16 @@ class _Stages(Mapping[str, Stage]):
         return value.dim() == 3 and sizes not in self._sizes and sizes[::-1] in self._sizes
 
 
-def dims_of(path: str, shape: Sequence[int], batches: Mapping[SequenceName, Sequence[TokenSequence]]) -> Dims:
+_IN_A_LAYER = re.compile(r"\.\d+\.")
+
+
+def dims_of(
+    path: str, shape: Sequence[int], batches: Mapping[SequenceName, Sequence[TokenSequence]], n_ids: int = 0
+) -> Dims:
     """The axes of a tensor of another model, with their symbols as far as it is known what they count.
 
-    Rows are tokens where there are as many, and so are columns that are as many as they, in each head.
+    Rows are tokens where there are as many, and so are columns that are as many as they, in each head. Columns are
+    the vocabulary where there are ``n_ids``, and the stage is in no layer.
     """
     symbols = [*("B", "H")[: max(0, len(shape) - 2)], *[""] * len(shape)][: len(shape)]
     if len(shape) > 1:
@@ -145,6 +152,8 @@ def dims_of(path: str, shape: Sequence[int], batches: Mapping[SequenceName, Sequ
         symbols[-2] = "T" if shape[-2] in of_tokens else "row"
         if symbols[1:] == ["H", "T", ""] and shape[-1] == shape[-2]:
             symbols[-1] = "T"
+        elif shape[-1] == n_ids and symbols[-2] == "T" and not _IN_A_LAYER.search(path):
+            symbols[-1] = "V"
     return tuple(zip(symbols, shape, strict=True))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,14 +29,14 @@ class WatchedRun(KeepsResults):
         title: what it is called.
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
-        texts_of_ids: the text of each of some token ids; None where no vocabulary is known.
+        vocabulary: the text of every token id; empty where it is not known.
     """
 
     trace: Trace
     title: str
     causal: bool | None = None
     model_name: str = ""
-    texts_of_ids: Callable[[Sequence[int]], Sequence[str]] | None = None
+    vocabulary: Sequence[str] = ()
 
     @cached_property
     def n_bytes(self) -> int:

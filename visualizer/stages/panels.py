@@ -50,11 +50,11 @@ def _around(place: int, size: int, most: int) -> slice:
     return slice(first, min(size, first + most))
 
 
-def _cut(axis: Axis, part: slice) -> Axis:
-    labels = axis.labels[part]
-    if len(labels) == len(axis.labels):
-        return axis
-    return Axis(axis.name, labels, numbers=tuple(range(len(axis.labels))[part]))
+def _cut(axis: Axis, part: slice, labels: Sequence[str] | None = None) -> Axis:
+    drawn = tuple((axis.labels if labels is None else labels)[part])
+    if len(drawn) == len(axis.labels):
+        return replace(axis, labels=drawn)
+    return Axis(axis.name, drawn, numbers=tuple(range(len(axis.labels))[part]))
 
 
 def stage_panel(
@@ -73,7 +73,7 @@ def stage_panel(
         subtitle=_subtitle(run, path, values),
         array=values,
         rows=_cut(rows, part.rows),
-        columns=_cut(columns, part.columns),
+        columns=_cut(columns, part.columns, run.vocabulary if run.seen and columns.name == "vocabulary" else None),
         role=entry.role,
         palette=_palette(entry),
         bounds=bounds(values, entry.numbers),
@@ -314,7 +314,7 @@ def _parameter_of_another_model(run: Run, operand: Operand, at: tuple[int, int])
         ids = ids[: len(panel.rows.labels)]
         shape = " × ".join(f"{size:,}" for size in value.shape)
         subtitle = _described(operand.source, shape, panel.array, value.shape)
-        texts = run.seen.texts_of_ids(ids) if run.seen is not None and run.seen.texts_of_ids else map(str, ids)
+        texts = [run.vocabulary[one] for one in ids] if run.vocabulary else map(str, ids)
         panel = replace(panel, rows=Axis("row", tuple(texts), numbers=ids), subtitle=subtitle)
     return _transposed(panel) if operand.transposed else panel
 

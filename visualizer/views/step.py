@@ -106,7 +106,7 @@ def render(run: Run, selection: Selection) -> None:
         _every_part(run, cell, selection)
         _every_head(run, cell, selection)
         separate_heads(run, path, batch=cell.batch)
-    if path == "probabilities" and run.vocabulary:
+    if path == "probabilities" or (run.seen is not None and run.trace[path].dims[-1][0] == "V"):
         _likely_tokens(run, cell)
     if not selection.hidden:
         _numbers(run, cell, selection)
@@ -457,7 +457,10 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
     from visualizer.figures.likely_tokens import likely_tokens  # brings Plotly, which only this stage needs
     from visualizer.figures.looks import config
 
-    row = run.trace["probabilities"].value[cell.batch, cell.row]
+    stage = run.trace[cell.path]
+    row = stage.value[cell.index(stage.value.dim())[:-1]].float()
+    if isinstance(stage, OperationStage) and stage.operation.operation != "softmax":
+        row = row.softmax(-1)
     best = row.topk(min(N_LIKELY, len(row)))
     tokens = [run.vocabulary[token_id] for token_id in best.indices.tolist()]
     st.markdown(f"##### {likely_of_what(run, cell.row)}")

@@ -6,13 +6,11 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.tokens import pieces_of_ids
 from headlight.trace import Trace
-from visualizer.runs.checkpoints import MOST_BYTES, checkpoint_of, every_operation, of_line
+from visualizer.runs.checkpoints import MOST_BYTES, checkpoint_of, every_operation, labels_of, of_line
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun
-from visualizer.safe_text import visible
 from visualizer.settings.fitting import as_asked
 from visualizer.settings.settings import Settings
 from visualizer.work.cache import Kept, sign_of_work
@@ -38,11 +36,10 @@ def cached_operations(run: Run) -> Run:
 
 
 def _watched(checkpoint: Checkpoint, trace: Trace) -> WatchedRun:
-    tokenizer = checkpoint.tokenizer
     return WatchedRun(
         trace,
         checkpoint.name,
         causal=True if checkpoint.part == "decoder" else None,
         model_name=type(checkpoint.model).__name__,
-        texts_of_ids=lambda ids: [visible(one.text) for one in pieces_of_ids(tokenizer, ids)],
+        vocabulary=labels_of(checkpoint),
     )

@@ -89,7 +89,7 @@ def watched(model, *inputs, tokens=()):
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
         model(*inputs)
     trace.tokens = tuple(tokens)
-    return run_of_operations(WatchedRun(trace, "", texts_of_ids=lambda ids: [f"token {one}" for one in ids]))
+    return run_of_operations(WatchedRun(trace, "", vocabulary=[f"token {one}" for one in range(1000)]))
 
 
 def test_of_a_table_the_rows_that_are_looked_up_are_drawn():
