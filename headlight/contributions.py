@@ -620,17 +620,15 @@ def contributions_of(trace: Trace) -> Contributions:
 
 def _layout_of(attention: str, context: Tensor, value: Tensor | None) -> Context | None:
     """The way in which a stage holds a context, (B, H, T, Dh); None where it does not."""
-    n_items, n_heads, n_queries, width = context.shape
-    layouts = {
-        (n_items, n_heads, n_queries, width): (1, context),
-        (n_items, n_queries, n_heads, width): (2, context.transpose(1, 2)),
-        (n_items * n_heads, n_queries, width): (0, context.flatten(0, 1)),
-    }
-    if value is None or tuple(value.shape) not in layouts:
+    if value is None:
         return None
-    axis, expected = layouts[tuple(value.shape)]
-    gap = (value.detach().to(expected) - expected).abs().max()
-    return Context(attention, n_heads, axis) if bool(gap <= _CLOSE * expected.abs().max()) else None
+    n_heads = context.shape[1]
+    for axis, expected in ((1, context), (2, context.transpose(1, 2)), (0, context.flatten(0, 1))):
+        if value.shape == expected.shape:
+            gap = (value.detach().to(expected) - expected).abs().max()
+            if bool(gap <= _CLOSE * expected.abs().max()):
+                return Context(attention, n_heads, axis)
+    return None
 
 
 def _begun(node: Node | None, path: str) -> Term:

@@ -105,7 +105,7 @@ def _node_to_json(node: Node, add_array: Callable[[Tensor], str | None]) -> dict
         return {"array": add_array(node.apply(()))}
     function, part, keywords = _unwrapped(node.function)
     name = str(resolve_name(function))
-    if name not in _functions():
+    if name not in _functions() or "out" in node.keywords:
         raise _LeftOutError
     return {
         "function": name,

@@ -85,6 +85,7 @@ class Stages:
         self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
         self._stages: dict[str, Stage] = {}
         self._versions: dict[str, int] = {}
+        self._constants: dict[Constant, int] = {}
         self._times: Counter[str] = Counter()
         self.failed: Exception | None = None
 
@@ -101,6 +102,16 @@ class Stages:
                     value = stage.value
                     if value is not None and value.device == written.device and _place(value) == place:
                         self._set(path, replace(stage, value=value.clone()))
+                self._forget(written)
+
+    def _forget(self, written: Tensor) -> None:
+        """Forget the expressions of other tensors in the memory that is about to be written over."""
+        for key, (found, _) in list(self._nodes.items()):
+            tensor = found()
+            if tensor is None or tensor is written or tensor.device != written.device:
+                continue
+            if _place(tensor) == _place(written):
+                del self._nodes[key]
 
     def after(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> object:
         """Take note of what a function came to, and give what the model is to go on with."""
@@ -187,7 +198,12 @@ class Stages:
         if entry is not None and entry[0]() is tensor:
             return entry[1]
         name = self._names.get(id(tensor))
-        return Constant(tensor.detach()) if name is None else ParameterInput(name)
+        if name is not None:
+            return ParameterInput(name)
+        constant = Constant(tensor.detach())
+        if not constant.value.is_inference():
+            self._constants[constant] = constant.value._version
+        return constant
 
     def _path_of_next(self, name: str, module: str) -> str:
         path = f"{module}.{name}" if module else name
@@ -197,7 +213,9 @@ class Stages:
     def _add(self, path: str, name: str, node: Operation, output: Tensor, module: str) -> None:
         value = output.detach() if self._options.to is None else output.detach().to(self._options.to)
         inputs = tuple(_name(leaf) for leaf in _leaves(node))
-        self._set(path, Stage(path, module, name, inputs, tuple(_between(node)), value, node))
+        is_lost = may_write(node) and bool(node.inputs) and isinstance(node.inputs[0], Constant)
+        stage = Stage(path, module, name, inputs, tuple(_between(node)), value, None if is_lost else node)
+        self._set(path, stage)
 
     def _set(self, path: str, stage: Stage) -> None:
         self._stages[path] = stage
@@ -205,6 +223,10 @@ class Stages:
             self._versions[path] = stage.value._version
 
     def _checked(self, path: str, stage: Stage) -> Stage:
+        leaves = () if stage.node is None else _leaves(stage.node)
+        constants = (leaf for leaf in leaves if isinstance(leaf, Constant) and leaf in self._constants)
+        if any(leaf.value._version != self._constants[leaf] for leaf in constants):
+            stage = replace(stage, node=None)  # an input from outside was written over since
         if stage.value is None or path not in self._versions or stage.value._version == self._versions[path]:
             return stage
         return replace(stage, value=None)

@@ -140,6 +140,17 @@ def test_modules_of_pytorch_are_followed(batch_first, norm_first):
     assert [term.head for term in last.terms if term.kind == "head"] == [0, 1, 2, 3] * 2
 
 
+@pytest.mark.parametrize("n_tokens", [3, 4])
+def test_as_many_tokens_as_heads_are_no_other_layout(n_tokens):
+    model = built("llama")
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(IDS[:, :n_tokens])
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    assert len(found.attentions_of(stream)) == 2
+    assert max(place.difference for place in found.places(stream)) < 1e-5
+
+
 def test_a_pass_without_attentions_has_no_stream():
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:

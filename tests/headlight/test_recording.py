@@ -165,6 +165,19 @@ def test_every_stage_of_real_models_is_computed_again_from_a_file_that_holds_the
                 assert torch.equal(run.values(stage.node), stage.value), stage.path
 
 
+def test_what_writes_into_another_tensor_is_saved_without_its_expression(tmp_path):
+    class Writing(nn.Module):
+        def forward(self, x):
+            return torch.mul(x + 1, 2, out=torch.empty(2, 3)) - 1
+
+    with torch.no_grad(), headlight.watch(Writing(), keep="all") as trace:
+        Writing()(torch.ones(2, 3))
+    trace.save(tmp_path / "run.headlight")
+    stages = headlight.load(tmp_path / "run.headlight").stages
+    assert stages["mul"].node is None
+    assert torch.equal(stages["mul"].value, torch.full((2, 3), 4.0))
+
+
 def test_an_expression_that_asks_for_too_much_is_left_out(saved):
     def grow(about):
         written = expression(about)

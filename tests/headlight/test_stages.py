@@ -69,6 +69,29 @@ def test_what_is_written_over_keeps_its_value():
         assert torch.equal(value_of(stage.node, stages, trace.parameters), stage.value)
 
 
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: (x[:, 0], x.add_(1))[0] * 2,  # through a view taken before
+        lambda x: (x[:, :2].zero_(), x * 2)[1],  # through a view of what is read
+        lambda x: (F.relu(x.view(-1, 3), inplace=True), x + 1)[1],
+        lambda x: (x.transpose(0, 1) * 2, x.add_(1))[0],  # an input from outside, before it is written over
+    ],
+)
+@pytest.mark.parametrize("is_outside", [False, True])
+def test_what_shares_memory_with_what_is_written_over_is_computed_again_as_it_was(compute, is_outside):
+    class Writing(nn.Module):
+        def forward(self, x):
+            return compute(x if is_outside else x * 3)
+
+    model, x = Writing(), torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(x)
+    for stage in trace.stages.values():
+        if stage.node is not None and stage.value is not None:
+            assert torch.equal(value_of(stage.node, trace.stages, trace.parameters), stage.value), stage.path
+
+
 def test_a_multi_head_attention_is_one_stage_and_layers_can_be_chosen():
     layer = seeded(lambda: nn.TransformerEncoderLayer(WIDTH, N_HEADS, 32, batch_first=True))
     model = seeded(lambda: nn.TransformerEncoder(layer, 2))

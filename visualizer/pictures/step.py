@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
 from headlight.patterns import Folded
 from visualizer.components.packing import Precision
 from visualizer.components.tensor_grid.element import Panel, packed_panels
-from visualizer.runs.operations_run import OperationStage, dims_of, plain_dims
+from visualizer.runs.operations_run import OperationStage, dims_of, plain_dims, sequences_first
 from visualizer.runs.paths import with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
-from visualizer.stages.operands import Operand
+from visualizer.stages.operands import Operand, used
 from visualizer.stages.operations import Read, read_by_step
-from visualizer.stages.panels import head_panels, hint_to, operand_panel, part_panels, stage_panel, tensor_panel
+from visualizer.stages.panels import (
+    head_panels,
+    hint_to,
+    matrix,
+    operand_panel,
+    part_panels,
+    stage_panel,
+    tensor_panel,
+    with_blocked,
+)
 from visualizer.stages.registry import operands_of
 
 
@@ -82,7 +95,6 @@ def place_in(run: Run, selection: Selection) -> Place:
 
 def equation(run: Run, place: Place) -> StepPicture:
     """The inputs and the output of a stage, side by side, in one head."""
-    at = {"head": place.head, "batch": place.batch}
     step = step_at(run, place.path)
     if step is not None:
         reads = tuple(read_by_step(run, step))
@@ -91,20 +103,60 @@ def equation(run: Run, place: Place) -> StepPicture:
         sources = [Source(read.path, is_whole=read.is_whole) for read in reads]
     else:
         operands = operands_of(run, place.path)
-        cells = _cells_of_inputs(operands, place.cell)
-        inputs = [operand_panel(run, one, at=cell, **at) for one, cell in zip(operands, cells, strict=True)]
+        inputs = [
+            operand_panel(run, one, head=_head_of(run, one.source, place), batch=place.batch, at=cell)
+            for one, cell in zip(operands, _cells_of_inputs(operands, place.cell), strict=True)
+        ]
         sources = [Source("" if one.is_parameter else one.source, one.transposed) for one in operands]
-        if run.seen is not None and not _are_whole(run, place.path):
+        if run.seen is not None and not holds_in_row(run, operands, place):
             inputs = [replace(panel, operator="," if i else "") for i, panel in enumerate(inputs)]
     is_listed = all(panel.operator in ("", ",") for panel in inputs)
     operator = "" if not inputs else "→" if len(inputs) == 1 or (is_listed and run.seen is not None) else "="
-    output = stage_panel(run, place.path, operator=operator, at=place.cell, **at)
+    output = stage_panel(run, place.path, head=place.head, batch=place.batch, operator=operator, at=place.cell)
     return StepPicture([*inputs, output], [*sources, Source(place.path)])
 
 
-def first_drawn(panel: Panel) -> tuple[int, int]:
-    """The first row and the first column that a panel draws."""
-    return (panel.rows.numbers or (0,))[0], (panel.columns.numbers or (0,))[0]
+def _head_of(run: Run, path: str, place: Place) -> int:
+    """The head of an input that is read by the head that is looked at: several share one where there are fewer."""
+    n_heads = run.n_heads(place.path) or 1
+    n_inputs = (run.n_heads(path) if path in run.trace else None) or n_heads
+    return place.head // (n_heads // n_inputs) if n_inputs < n_heads else min(place.head, n_inputs - 1)
+
+
+def holds_in_row(run: Run, operands: Sequence[Operand], place: Place) -> bool:
+    """True if the inputs, as they are drawn, make the row that is looked at by the signs between them.
+
+    A part of an input, or one from outside, can be what was computed with; then they do not.
+    """
+    at = {"batch": place.batch}
+    result = matrix(run.trace[place.path].value, head=place.head, **at)
+    row = min(place.cell[0], len(result) - 1)
+    found: NDArray[np.float32] | None = None
+    for operand in operands:
+        value = used(run, operand) if operand.is_parameter else run.trace[operand.source].value
+        numbers = matrix(value, head=_head_of(run, operand.source, place), **at)
+        numbers = numbers.T if operand.transposed else numbers
+        if operand.operator == "×" and found is not None and len(numbers) == len(found):
+            found = found @ numbers
+            continue
+        if len(numbers) not in (1, len(result)):
+            return False
+        own = numbers[row if len(numbers) > 1 else 0]
+        combine = _COMBINED.get(operand.operator)
+        if found is None:
+            found = own
+        elif combine is None or 1 != len(own) != len(found) != 1:
+            return False
+        else:
+            found = combine(found, own)
+    if found is None or found.shape != result[row].shape:
+        return False
+    size = float(np.abs(result[row][np.isfinite(result[row])]).max(initial=1e-6))
+    exact = run.trace[place.path].value.dtype in (torch.float32, torch.float64)
+    return bool(np.allclose(found, result[row], rtol=0, atol=(1e-4 if exact else 3e-2) * size, equal_nan=True))
+
+
+_COMBINED = {"+": np.add, "−": np.subtract, "⊙": np.multiply, "÷": np.divide}
 
 
 def _cells_of_inputs(operands: Sequence[Operand], cell: tuple[int, int]) -> list[tuple[int, int]]:
@@ -117,10 +169,9 @@ def _cells_of_inputs(operands: Sequence[Operand], cell: tuple[int, int]) -> list
     ]
 
 
-def _are_whole(run: Run, path: str) -> bool:
-    """True if the stages that one is computed from have as many axes as it has; else a part, as a head, is used."""
-    sources = [operand.source for operand in operands_of(run, path) if not operand.is_parameter]
-    return all(run.trace[source].value.dim() == run.trace[path].value.dim() for source in sources)
+def first_drawn(panel: Panel) -> tuple[int, int]:
+    """The first row and the first column that a panel draws."""
+    return (panel.rows.numbers or (0,))[0], (panel.columns.numbers or (0,))[0]
 
 
 def step_at(run: Run, path: str) -> Folded | None:
@@ -131,11 +182,16 @@ def step_at(run: Run, path: str) -> Folded | None:
 
 def _read(run: Run, read: Read, place: Place) -> Panel:
     """The panel of what a step reads, as its formula sees it."""
-    shape = read.value.shape
-    dims = plain_dims(shape) if read.name in run.parameters else dims_of(read.name, shape, run.batches)
-    panel = tensor_panel(run, read.name, read.value, dims, head=place.head, batch=place.batch)
+    if run.seen is None:
+        raise ValueError(f"{place.path} is no step of another model")
+    value = sequences_first(run.seen, read.value)
+    is_parameter = read.name in run.parameters
+    dims = plain_dims(value.shape) if is_parameter else dims_of(run.seen, read.name, value.shape)
+    cell = (0, 0) if is_parameter else place.cell
+    panel = tensor_panel(run, read.name, value, dims, head=place.head, batch=place.batch, at=cell)
     hint = hint_to(read.path) if read.path else ""
-    return replace(panel, title=f"{read.symbol} = {panel.title}", operator=",", hint=hint)
+    panel = replace(panel, title=f"{read.symbol} = {panel.title}", operator=",", hint=hint)
+    return with_blocked(panel) if read.symbol.partition("_")[0] == "M" else panel
 
 
 def every_head(run: Run, place: Place) -> StepPicture:

@@ -10,6 +10,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from headlight.findings import is_cross
 from headlight.patterns import Folded
 from headlight.stages import Stage as Operation
 from model import Trace, TracedModule
@@ -79,19 +80,13 @@ def run_of_operations(seen: WatchedRun, item: int = 0, settings: Settings = _OF_
 
 
 def _run(seen: WatchedRun, item: int, settings: Settings) -> Run:
-    texts = seen.trace.texts
-    batches: dict[SequenceName, tuple[TokenSequence, ...]] = {
-        "source": tuple(map(sequence_of, texts.encoder or (seen.trace.tokens,)))
-    }
-    if texts.decoder:
-        batches["target"] = tuple(map(sequence_of, texts.decoder))
     return Run(
         settings,
         cast(TracedModule, nn.Module()),
-        Trace(_Stages(seen, batches)),
+        Trace(_Stages(seen)),
         masks={},
         promised={},
-        batches=batches,
+        batches=_batches(seen),
         vocabulary=seen.vocabulary,
         head_names=(),
         forward=not_repeated,
@@ -100,13 +95,19 @@ def _run(seen: WatchedRun, item: int, settings: Settings) -> Run:
     )
 
 
+def _batches(seen: WatchedRun) -> dict[SequenceName, tuple[TokenSequence, ...]]:
+    """The tokens of every sequence, as far as they are known."""
+    texts = seen.trace.texts
+    source = tuple(map(sequence_of, texts.encoder or (seen.trace.tokens,)))
+    return {"source": source, **({"target": tuple(map(sequence_of, texts.decoder))} if texts.decoder else {})}
+
+
 class _Stages(Mapping[str, Stage]):
     """The stages by path: every operation in the order computed, then every known step."""
 
-    def __init__(self, seen: WatchedRun, batches: Mapping[SequenceName, tuple[TokenSequence, ...]]) -> None:
-        self._seen, self._batches = seen, batches
+    def __init__(self, seen: WatchedRun) -> None:
+        self._seen = seen
         self._made: dict[str, Stage] = {}
-        self._sizes = {(one.shape[0], size) for one in seen.trace for size in one.shape[2:]}
 
     def __getitem__(self, path: str) -> Stage:
         if path not in self._made:
@@ -123,36 +124,67 @@ class _Stages(Mapping[str, Stage]):
         return len(self._seen.trace.stages) + len(self._seen.trace.patterns)
 
     def _stage(self, path: str, operation: Operation, step: Folded | None) -> Stage:
-        value = torch.empty(0) if operation.value is None else operation.value
-        if is_turned := self._is_turned(value):
-            value = value.transpose(0, 1)
-        dims = dims_of(path, value.shape, self._batches, len(self._seen.vocabulary))
+        given = torch.empty(0) if operation.value is None else operation.value
+        value = sequences_first(self._seen, given)
+        dims = dims_of(self._seen, path, value.shape)
+        is_turned = value is not given
         return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, is_turned=is_turned)
 
-    def _is_turned(self, value: Tensor) -> bool:
-        """True if the first axis counts the tokens and the second one the sequences."""
-        sizes = tuple(value.shape[:2])
-        return value.dim() == 3 and sizes not in self._sizes and sizes[::-1] in self._sizes
+
+@dataclass(frozen=True)
+class _Sizes:
+    """The sizes by which the axes of a pass are told apart.
+
+    Attributes:
+        tokens: of each sequence that is read, how many tokens.
+        batches: pairs of the number of sequences and of their tokens.
+        heads: how many heads there are, and how many they share their keys with.
+        cross: the modules that attend from a target to a source of as many tokens: which is which is not known.
+    """
+
+    tokens: Mapping[SequenceName, frozenset[int]]
+    batches: frozenset[tuple[int, int]]
+    heads: frozenset[int]
+    cross: tuple[str, ...]
+
+
+def _sizes_of(seen: WatchedRun) -> _Sizes:
+    tokens = {name: frozenset(map(len, batch)) for name, batch in _batches(seen).items()}
+    is_ambiguous = bool(tokens["source"] & tokens.get("target", frozenset()))
+    return _Sizes(
+        tokens,
+        frozenset((one.shape[0], size) for one in seen.trace for size in one.shape[2:]),
+        frozenset(count for one in seen.trace for count in (one.n_heads, one.key_heads)),
+        tuple(f"{one.module}." for one in seen.trace if is_ambiguous and is_cross(one)),
+    )
+
+
+def sequences_first(seen: WatchedRun, value: Tensor) -> Tensor:
+    """A tensor with its sequences in the first axis, where its tokens stand there; else the very tensor."""
+    batches, sizes = seen.once("sizes", lambda: _sizes_of(seen)).batches, tuple(value.shape[:2])
+    is_turned = value.dim() == 3 and sizes not in batches and sizes[::-1] in batches
+    return value.transpose(0, 1) if is_turned else value
 
 
 _IN_A_LAYER = re.compile(r"\.\d+\.")
 
 
-def dims_of(
-    path: str, shape: Sequence[int], batches: Mapping[SequenceName, Sequence[TokenSequence]], n_ids: int = 0
-) -> Dims:
+def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:
     """The axes of a tensor of another model, with their symbols as far as it is known what they count.
 
     Rows are tokens where there are as many, and so are columns that are as many as they, in each head. Columns are
-    the vocabulary where there are ``n_ids``, and the stage is in no layer.
+    the vocabulary where there are as many, and the stage is in no layer. What counts no heads is ``I``.
     """
-    symbols = [*("B", "H")[: max(0, len(shape) - 2)], *[""] * len(shape)][: len(shape)]
+    sizes = seen.once("sizes", lambda: _sizes_of(seen))
+    symbols = [*("B", "I")[: max(0, len(shape) - 2)], *[""] * len(shape)][: len(shape)]
+    if len(shape) > 3 and shape[1] in sizes.heads:
+        symbols[1] = "H"
     if len(shape) > 1:
-        of_tokens = {len(each) for each in batches[sequence_at(path, batches)]}
+        of_tokens = () if path.startswith(sizes.cross) else sizes.tokens[sequence_at(path, sizes.tokens)]
         symbols[-2] = "T" if shape[-2] in of_tokens else "row"
         if symbols[1:] == ["H", "T", ""] and shape[-1] == shape[-2]:
             symbols[-1] = "T"
-        elif shape[-1] == n_ids and symbols[-2] == "T" and not _IN_A_LAYER.search(path):
+        elif shape[-1] == len(seen.vocabulary) and symbols[-2] == "T" and not _IN_A_LAYER.search(path):
             symbols[-1] = "V"
     return tuple(zip(symbols, shape, strict=True))
 

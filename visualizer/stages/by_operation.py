@@ -355,7 +355,10 @@ def framed(
     )
     n_elements = len(found.rows[0].values) if found.rows else 0
     number = number_at(stage, cell)
-    difference = 0.0 if number == found.value else abs(number - found.value)
+    is_same = number == found.value or (math.isnan(number) and math.isnan(found.value))
+    difference = 0.0 if is_same else abs(number - found.value)
+    is_exact = stage.value.dtype in (torch.float32, torch.float64)
+    tolerance = derivations.TOLERANCE if is_exact else derivations.ROUNDED
     return Derivation(
         title=f"{title}: {what}" if what else title,
         columns=columns.labels if columns else tuple(map(str, range(n_elements))),
@@ -364,7 +367,7 @@ def framed(
         steps=found.steps,
         result=found.value,
         formula=formula,
-        agrees=difference <= derivations.TOLERANCE * max(1.0, abs(number)),
+        agrees=difference <= tolerance * max(1.0, abs(number)),
         difference=difference,
         focus=focus,
     )

@@ -22,6 +22,8 @@ Numbers = NDArray[np.float64]
 _MOST_DECIMALS = 12
 TOLERANCE = 1e-4
 """Largest relative error, in float32, between the recomputed number and the model's."""
+ROUNDED = 2e-2
+"""The same where the model computes in a type of fewer digits, such as bfloat16."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -67,7 +67,7 @@ _SHAPE_ONLY = frozenset(
     {
         *("transpose", "mT", "T", "t", "swapaxes", "permute", "movedim", "view", "view_as", "reshape", "flatten"),
         *("unflatten", "squeeze", "unsqueeze", "expand", "expand_as", "getitem", "chunk", "split", "unbind"),
-        *("narrow", "select", "contiguous", "clone", "to", "float", "double"),
+        *("narrow", "select", "contiguous", "clone"),
     }
 )
 """Operations that move numbers and compute none."""
@@ -117,7 +117,7 @@ class _Reader:
             "linear": self._linear,
             "addmm": self._with_matrix,
             "softmax": self._softmax,
-            "mean": self._mean,
+            **dict.fromkeys(("mean", "sum"), self._over_row),
             **dict.fromkeys(("cat", "concat", "stack"), self._joined),
             "layer_norm": self._norm,
             "embedding": self._looked_up,
@@ -146,6 +146,8 @@ class _Reader:
 
     def _with_matrix(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
         """``addmm``: the bias comes first, and the matrix is not transposed."""
+        if any(factor != 1 for factor in node.keywords.values()):
+            raise ValueError("a part of the sum is multiplied")
         bias, x, matrix = (self.values(part) for part in node.inputs)
         row, column = index
         product = replace(node, inputs=node.inputs[1:])
@@ -169,13 +171,19 @@ class _Reader:
         score = self.number(node.inputs[0], index)
         return replace(found, steps=(*score.steps, *found.steps))
 
-    def _mean(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        (part,) = node.inputs
-        before, value = self.values(part), float(self.values(node)[index])
-        if self.values(node).shape != (*before.shape[:-1], 1):
+    def _over_row(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        """The mean, or the sum, of a row."""
+        part, value = node.inputs[0], float(self.values(node)[index])
+        before, shape = self.values(part), self.values(node).shape
+        is_kept = shape == (*before.shape[:-1], 1)
+        if not is_kept and shape != before.shape[:-1]:
             return self._by_element(node, index)
-        row = Terms(_words(part), "neutral", as_numbers(before[index[:-1]]))
-        return Reckoning((Step(say("mean", count=len(row.values)), value),), value, (row,))
+        row = as_numbers(before[index[:-1] if is_kept else index])
+        found = row.mean() if node.name == "mean" else row.sum()
+        if not math.isclose(found, value, rel_tol=1e-2, abs_tol=1e-4):
+            raise ValueError(f"{node.name} goes along another axis")
+        said = say("mean", count=len(row)) if node.name == "mean" else say("sum", count=len(row))
+        return Reckoning((Step(said, value),), value, (Terms(_words(part), "neutral", row),))
 
     def _joined(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
         """Follow a number to its place in the joined tensor that it comes from."""
@@ -205,28 +213,54 @@ class _Reader:
         return self.number(table, (row, index[-1]))
 
     def _by_element(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        """The numbers at the same place of every input, then what the operation makes of them."""
+        """The numbers at the same place of every input, then what the operation makes of them.
+
+        Raises:
+            ValueError: it makes another number of these alone, so that others take part.
+        """
         result = self.values(node)
         steps: list[Step] = []
         rows: tuple[Terms, ...] = ()
         shown: dict[int, str] = {}
+        fitting: set[int] = set()
         for i, part in enumerate(node.inputs):
             before = self.values(part)
             if not _fits(before.shape, result.shape):
                 shown[i] = _words(part)
                 continue
+            fitting.add(i)
             found = self.number(part, _broadcast(index, before.shape))
             steps += found.steps
             rows = rows or found.rows
             shown[i] = f"{found.value:.4g}"
         given = [_shown(part, shown) for part in (*node.arguments, *node.keywords.values())]
         value = float(result[index])
+        alone = self._alone(node, index, fitting)
+        if not math.isnan(value) and not math.isclose(alone, value, rel_tol=1e-2, abs_tol=1e-4):
+            raise ValueError(f"{node.name} reads more than the numbers at {index}")
         return Reckoning((*steps, Step(f"{node.name}({', '.join(given)})", value)), value, rows)
+
+    def _alone(self, node: Operation, index: tuple[int, ...], fitting: Collection[int]) -> float:
+        """The result of an operation of the numbers at a place, with other numbers beside them on each axis.
+
+        Raises:
+            ValueError: it does nothing with them alone.
+        """
+        parts = [self.values(part) for part in node.inputs]
+        for i in fitting:
+            number = parts[i][_broadcast(index, parts[i].shape)]
+            beside = ~number if number.dtype is torch.bool else number + 1
+            parts[i] = beside.expand([min(size, 2) for size in parts[i].shape]).clone()
+            parts[i][(-1,) * parts[i].dim()] = number
+        try:
+            return float(node.apply(tuple(part.clone() for part in parts)).flatten()[-1])
+        except (RuntimeError, TypeError, IndexError) as error:
+            raise ValueError(f"{node.name} takes no numbers alone") from error
 
 
 def axis_of(node: Operation) -> int:
     """The axis that an operation goes along; the last unless given."""
-    given = [part for part in (*node.arguments, *node.keywords.values()) if isinstance(part, int)]
+    given = [part for part in (node.keywords.get("dim"), *node.arguments) if isinstance(part, int)]
     return given[0] if given else -1
 
 

@@ -30,10 +30,11 @@ TIE = 0.02
 def cell_at(run: Run, path: str, selection: Selection) -> Cell:
     """The selected number, or the nearest one that the stage has; where no column was chosen, a telling one."""
     n_rows, n_columns = (1, 1, *run.trace[path].value.shape)[-2:]
+    sizes = dict(run.trace[path].dims)
     nearest = Cell(
         path,
         batch=min(selection.batch, run.batch_size(path) - 1),
-        head=min(selection.head, (run.n_heads(path) or run.settings.n_heads) - 1),
+        head=min(selection.head, (run.n_heads(path) or sizes.get("I") or run.settings.n_heads) - 1),
         row=min(selection.query, n_rows - 1),
         column=min(selection.key, n_columns - 1),
     )

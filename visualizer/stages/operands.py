@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -93,7 +93,7 @@ def _wired(run: Run, stage: OperationStage) -> Wired:
     if isinstance(node, Operation) and node.name == "embedding" and isinstance(node.inputs[-1], ParameterInput):
         found = (Operand(node.inputs[-1].name, is_parameter=True, looked_up=_looked_up(run, node.inputs[0])),)
     elif node is not None and operation.operation != "fused":
-        found = operands_in(node, run.parameters)
+        found = operands_in(node, run.parameters, lambda path: run.trace[path].value.dim())
     else:
         found = tuple(
             Operand(name, "," if i else "", is_parameter=name not in run.trace)
@@ -135,15 +135,23 @@ def _without_tensors(node: Node) -> Node:
     return _NOTHING if isinstance(node, Constant) else node
 
 
-def operands_in(node: Node, parameters: Mapping[str, Tensor]) -> tuple[Operand, ...]:
-    """The inputs in an expression from left to right; none for what is from outside."""
+def operands_in(
+    node: Node, parameters: Mapping[str, Tensor], n_axes_of: Callable[[str], int] = lambda path: 0
+) -> tuple[Operand, ...]:
+    """The inputs in an expression from left to right; none for what is from outside.
+
+    Args:
+        node: the expression.
+        parameters: the parameters in it, by name.
+        n_axes_of: how many axes a stage has, where they are counted from the first one; 0 if unknown.
+    """
     if isinstance(node, StageInput):
         return (Operand(node.path),)
     if isinstance(node, ParameterInput):
         return (Operand(node.name, is_parameter=True),)
     if isinstance(node, Constant):
         return ()
-    parts = [operands_in(part, parameters) for part in node.inputs]
+    parts = [operands_in(part, parameters, n_axes_of) for part in node.inputs]
     if node.name == "linear":
         return _joined((parts[0], _transposed(parts[1])), "×") + _joined(((), *parts[2:]), "+", first="+")
     if node.name == "addmm":
@@ -151,7 +159,9 @@ def operands_in(node: Node, parameters: Mapping[str, Tensor]) -> tuple[Operand, 
     if node.name == "layer_norm":
         return parts[0]  # what shifts and scales is told in words
     if len(parts) == 1 and len(parts[0]) == 1:
-        return _followed(node, parts[0][0], parameters)
+        inside = node.inputs[0]
+        n_axes = n_axes_of(inside.path) if isinstance(inside, StageInput) else 0
+        return (_followed(node, parts[0][0], parameters, n_axes),)
     return _joined(parts, _SIGNS.get(node.name, ","))
 
 
@@ -169,15 +179,17 @@ def _transposed(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
     return tuple(replace(operand, transposed=not operand.transposed) for operand in operands)
 
 
-def _followed(node: Operation, operand: Operand, parameters: Mapping[str, Tensor]) -> tuple[Operand, ...]:
+def _followed(node: Operation, operand: Operand, parameters: Mapping[str, Tensor], n_axes: int) -> Operand:
     """An operand through a function of it alone: what is transposed, and which rows of a parameter are left."""
-    axes = {part for part in node.arguments if isinstance(part, int)}
+    axes = {part - n_axes if part >= 0 and n_axes else part for part in node.arguments if isinstance(part, int)}
     if node.name in _TRANSPOSES and axes <= {-1, -2}:
-        return _transposed((operand,))
-    if operand.is_parameter and node.name in ("chunk", "split", "narrow", "getitem"):
-        shape = parameters[operand.source].shape
-        rows = torch.arange(shape[0]).view(-1, *[1] * (len(shape) - 1)).expand(shape)
-        left = node.apply((rows[slice(*operand.rows)] if operand.rows else rows,)).flatten()
-        first, last = int(left[0]), int(left[-1]) + 1
-        return (replace(operand, rows=None if (first, last) == (0, shape[0]) else (first, last)),)
-    return (operand,)
+        return replace(operand, transposed=not operand.transposed)
+    is_part = node.name in ("chunk", "split", "narrow", "getitem")
+    if not operand.is_parameter or operand.transposed or not is_part:
+        return operand
+    shape = parameters[operand.source].shape
+    rows = torch.arange(shape[0]).view(-1, *[1] * (len(shape) - 1)).expand(shape)
+    left = sorted(set(node.apply((rows[slice(*operand.rows)] if operand.rows else rows,)).flatten().tolist()))
+    if not left or left != list(range(left[0], left[-1] + 1)):
+        return operand
+    return replace(operand, rows=None if len(left) == shape[0] else (left[0], left[-1] + 1))

@@ -12,6 +12,7 @@ from torch import Tensor
 from headlight.graph import TOLERANCE
 from headlight.passed_masks import LOWEST
 from headlight.patterns import Folded
+from headlight.stages import Stage as Seen
 from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of
 from model.texts import texts_of
 from visualizer.colors import Role
@@ -38,7 +39,7 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("relu", "gelu", "silu", "tanh", "sigmoid"), "feed_forward"),
 }
 
-_RANDOM = ("dropout", "rand", "randn", "bernoulli", "fused")
+_NOT_AGAIN = re.compile(r"rand|dropout|bernoulli|gumbel|multinomial|fused|batch_norm")
 """Operations that do not give the same again, or only under conditions that a page does not have."""
 
 _MOST_PRODUCTS = 2**30
@@ -84,14 +85,15 @@ def is_attention(stage: OperationStage) -> bool:
 
 def code_of(stage: OperationStage) -> str | None:
     """The line of PyTorch that was recorded; None where several are, or a tensor is from outside."""
-    if stage.step is not None or stage.node is None or not can_be_written(stage.node):
+    node = stage.operation.node
+    if stage.step is not None or node is None or not can_be_written(node):
         return None
-    return visible_whole(f"{stage.name} = {torch_code(stage.node, _variable)}")
+    return visible_whole(f"{_variable(stage.path)} = {torch_code(node, _variable)}")
 
 
 def _variable(source: str) -> str:
-    """``q_proj_weight``: a stage or a parameter by the last two parts of its name."""
-    return re.sub(r"^(?=\d)|\W", "_", ".".join(source.split(".")[-2:]))
+    """``layers_0_norm1_layer_norm``: a stage or a parameter as a name of Python."""
+    return re.sub(r"^(?=\d)|\W", "_", source)
 
 
 def _numbers(stage: OperationStage) -> Numbers:
@@ -161,7 +163,7 @@ def check_of_step(step: Folded) -> Check:
 def _computed_again(run: Run, stage: OperationStage) -> Check | None:
     """Compute an operation again from its inputs; None where that cannot be done while a person waits."""
     node = stage.node
-    if not isinstance(node, Operation) or stage.operation.operation in _RANDOM or not _is_cheap(run, stage, node):
+    if not isinstance(node, Operation) or _draws(stage.operation) or not _is_cheap(run, stage, node):
         return None
     try:
         with torch.no_grad():
@@ -170,15 +172,24 @@ def _computed_again(run: Run, stage: OperationStage) -> Check | None:
         return None
     names = (*stage.operation.folded, stage.operation.operation)
     by = " → ".join(markdown_safe(name) for name in names)  # a file can say anything
-    if torch.equal(again, stage.value):
-        return Check(say("equal", operations=by), True)
     if again.shape != stage.value.shape:
         return Check(say("other_shape", shape=tuple(again.shape), operations=by), False)
-    difference = float((again - stage.value).abs().nan_to_num(nan=torch.inf).max())
-    return Check(
-        say("nearly_equal", operations=by, difference=difference),
-        difference <= derivations.TOLERANCE * max(1.0, float(stage.value.abs().max())),
-    )
+    same = (again == stage.value) | (again.isnan() & stage.value.isnan())
+    if bool(same.all()):
+        return Check(say("equal", operations=by), True)
+    difference = float((again - stage.value).abs().masked_fill(same, 0.0).nan_to_num(nan=torch.inf).max())
+    largest = float(stage.value.abs().nan_to_num(nan=0.0, posinf=0.0).max())
+    holds = difference <= derivations.TOLERANCE * max(1.0, largest)
+    return Check(say("nearly_equal", operations=by, difference=difference), holds)
+
+
+def _draws(operation: Seen) -> bool:
+    """True if an operation does not give the same again; an attention in one call where it drops weights."""
+    if operation.operation not in ATTENTIONS or operation.node is None:
+        return bool(_NOT_AGAIN.search(operation.operation))
+    given = [*operation.node.arguments, *operation.node.keywords.values()]
+    is_training = operation.node.keywords.get("training", True)
+    return bool(is_training) and any(isinstance(one, float) and 0 < one < 1 for one in given)
 
 
 def _is_cheap(run: Run, stage: OperationStage, node: Node) -> bool:
@@ -198,7 +209,7 @@ def _derive(shown: StageInRun, cell: Cell) -> tuple[Derivation, ...]:
     if not isinstance(stage, OperationStage) or not isinstance(node, Operation):
         return ()
     name = stage.operation.operation
-    if name in (*_RANDOM, *ATTENTIONS) or stage.value.is_complex() or not _is_cheap(run, stage, node):
+    if name in ATTENTIONS or _draws(stage.operation) or stage.value.is_complex() or not _is_cheap(run, stage, node):
         return ()
     index = cell.index(stage.value.dim())
     try:

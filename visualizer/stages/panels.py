@@ -37,12 +37,13 @@ ROWS_AT_ONCE, COLUMNS_AT_ONCE = 256, 512
 """The most rows and columns that are drawn of an operation of another model: vocabularies are long."""
 
 
-def part_around(run: Run, sizes: Sequence[int], at: tuple[int, int] = (0, 0)) -> Part:
+def part_around(run: Run, sizes: Sequence[int], at: tuple[int, int] = (0, 0), *, turned: bool = False) -> Part:
     """The part of a matrix that is drawn, around a cell or the nearest one: the whole, but for other models."""
     if run.seen is None:
         return Part()
     n_rows, n_columns = (1, 1, *sizes)[-2:]
-    return Part(_around(at[0], n_rows, ROWS_AT_ONCE), _around(at[1], n_columns, COLUMNS_AT_ONCE))
+    most_rows, most_columns = (COLUMNS_AT_ONCE, ROWS_AT_ONCE) if turned else (ROWS_AT_ONCE, COLUMNS_AT_ONCE)
+    return Part(_around(at[0], n_rows, most_rows), _around(at[1], n_columns, most_columns))
 
 
 def _around(place: int, size: int, most: int) -> slice:
@@ -58,18 +59,32 @@ def _cut(axis: Axis, part: slice, labels: Sequence[str] | None = None) -> Axis:
 
 
 def stage_panel(
-    run: Run, path: str, *, head: int, batch: int, operator: str = "", at: tuple[int, int] = (0, 0)
+    run: Run,
+    path: str,
+    *,
+    head: int,
+    batch: int,
+    operator: str = "",
+    at: tuple[int, int] = (0, 0),
+    turned: bool = False,
 ) -> Panel:
-    """One stage, or one head of it; of a large one of another model the part around the cell ``at``."""
+    """One stage, or one head of it; of a large one of another model the part around the cell ``at``.
+
+    Where its rows are to be drawn as columns, ``turned``, as many rows are drawn as else columns.
+    """
     stage, entry = run.trace[path], entry_of(run, path)
     rows, columns = run.axes(path)
-    part = part_around(run, stage.value.shape, at)
+    part = part_around(run, stage.value.shape, at, turned=turned)
     values = matrix(stage.value, head=head, batch=batch)[part]
     n_heads = run.n_heads(path)
-    has_heads = n_heads is not None and (n_heads > 1 or run.seen is None)
+    title = entry.title
+    if n_heads is not None and (n_heads > 1 or run.seen is None):
+        title = say("head", title=title, head=head)
+    elif n_indices := dict(stage.dims).get("I"):
+        title = say("index", title=title, index=min(head, n_indices - 1))
     panel = Panel(
         name=_name_in_picture(run, path),
-        title=say("head", title=entry.title, head=head) if has_heads else entry.title,
+        title=title,
         subtitle=_subtitle(run, path, values),
         array=values,
         rows=_cut(rows, part.rows),
@@ -80,7 +95,8 @@ def stage_panel(
         operator=operator,
         **_blocking(run, path, batch, head),
     )
-    return panel if run.seen is None else with_blocked(panel)
+    is_square = len(stage.dims) == 4 and stage.dims[-1][1] == stage.dims[-2][1]
+    return with_blocked(panel) if run.seen is not None and is_square else panel
 
 
 def with_blocked(panel: Panel) -> Panel:
@@ -162,7 +178,15 @@ def operand_panel(run: Run, operand: Operand, *, head: int, batch: int, at: tupl
     at = at[::-1] if operand.transposed else at
     if operand.is_parameter:
         return _parameter_panel(run, operand, at)
-    panel = stage_panel(run, operand.source, head=head, batch=batch, operator=operand.operator, at=at)
+    panel = stage_panel(
+        run,
+        operand.source,
+        head=head,
+        batch=batch,
+        operator=operand.operator,
+        at=at,
+        turned=operand.transposed,
+    )
     panel = replace(panel, hint=hint_to(operand.source))
     return _transposed(panel) if operand.transposed else panel
 
@@ -308,7 +332,8 @@ def _parameter_panel(run: Run, operand: Operand, at: tuple[int, int]) -> Panel:
 def _parameter_of_another_model(run: Run, operand: Operand, at: tuple[int, int]) -> Panel:
     value, ids = used(run, operand), operand.looked_up
     drawn = value[list(ids)] if ids else value
-    panel = tensor_panel(run, operand.source, drawn, plain_dims(drawn.shape), at=at)
+    at = (0, at[1]) if ids else at
+    panel = tensor_panel(run, operand.source, drawn, plain_dims(drawn.shape), at=at, turned=operand.transposed)
     panel = replace(panel, operator=operand.operator)
     if ids:
         ids = ids[: len(panel.rows.labels)]
@@ -320,12 +345,20 @@ def _parameter_of_another_model(run: Run, operand: Operand, at: tuple[int, int])
 
 
 def tensor_panel(
-    run: Run, name: str, value: Tensor, dims: Dims, *, head: int = 0, batch: int = 0, at: tuple[int, int] = (0, 0)
+    run: Run,
+    name: str,
+    value: Tensor,
+    dims: Dims,
+    *,
+    head: int = 0,
+    batch: int = 0,
+    at: tuple[int, int] = (0, 0),
+    turned: bool = False,
 ) -> Panel:
     """A tensor of another model that is no stage: its last two axes around a cell, in one sequence and head."""
-    whole, part = matrix(value, head=head, batch=batch), part_around(run, value.shape, at)
+    whole, part = matrix(value, head=head, batch=batch), part_around(run, value.shape, at, turned=turned)
     rows, columns = run.axes_of(name, dims)
-    panel = Panel(
+    return Panel(
         name=name,
         title=visible(name.rpartition(".")[2]),
         subtitle=_described(name, " × ".join(f"{size:,}" for size in value.shape), whole[part], whole.shape),
@@ -334,7 +367,6 @@ def tensor_panel(
         columns=_cut(columns, part.columns),
         palette="diverging" if (whole[part] < 0).any() else "sequential",
     )
-    return with_blocked(panel)
 
 
 def _parts(operand: Operand) -> Sequence[str]:

@@ -135,7 +135,10 @@ def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
     find = stage.entry.derive or (by_operation.derivation if stage.entry.is_described else None)
     found = find(stage, cell) if find else None
     if found is None:
-        reckoned = reckon(run, cell.path, cell.index(stage.value.dim()))
+        try:
+            reckoned = reckon(run, cell.path, cell.index(stage.value.dim()))
+        except ValueError:  # more than single numbers take part
+            return ()
         found = by_operation.framed(stage, cell, "", words_on(run, cell.path), reckoned)
     return found if isinstance(found, tuple) else (found,)
 

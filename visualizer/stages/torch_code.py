@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -82,7 +83,8 @@ def _keywords(node: Operation) -> dict[str, Any]:
     bound = dict(node.function.keywords) if isinstance(node.function, partial) else {}
     usual: Mapping[str, inspect.Parameter] = {}
     if inspect.isfunction(node.function):
-        usual = inspect.signature(node.function).parameters
+        with suppress(ValueError):  # of what is written in C nothing is known
+            usual = inspect.signature(node.function).parameters
     told = {
         name: value
         for name, value in node.keywords.items()
@@ -102,7 +104,8 @@ def _argument(value: object, inputs: Sequence[str]) -> str:
     if isinstance(value, torch.device):
         return f'"{value}"'
     if isinstance(value, slice):
-        return ":".join("" if part is None else str(part) for part in (value.start, value.stop))
+        ends = (value.start, value.stop) if value.step is None else (value.start, value.stop, value.step)
+        return ":".join("" if part is None else str(part) for part in ends)
     if value is Ellipsis:
         return "..."
     if isinstance(value, float) and not math.isfinite(value):

@@ -486,7 +486,8 @@ def _derivation(run: Run, cell: Cell) -> None:
     for i, content in enumerate(found):
         mount(derivation(content, key=f"derivation_{i}"))
     if not found:
-        st.caption(say("not_derived_here") if run.seen is not None else say("not_derived"))
+        is_edited = any(each.path == cell.path for each in run.interventions)
+        st.caption(say("not_derived") if is_edited else say("not_derived_here"))
 
 
 def _numbers(run: Run, cell: Cell, selection: Selection) -> None:

@@ -29,7 +29,7 @@ def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     stack = stack_of(run, selection.stage)
     if stack is None:
-        st.info(say("no_way") if run.seen is None else say("no_stream"))
+        st.info(_nothing_to_follow(run))
         st.button(say("step"), key="step_instead", on_click=state.callback(state.select, view="step"))
         return
     if selection.hidden:
@@ -53,6 +53,12 @@ def render(run: Run, selection: Selection) -> None:
     if not check.holds and run.interventions:
         check = Check(say("edited"), None)
     st.caption(taken.caption(check, say("of_norm") if way.parts[-1].path == f"{stack}.norm" else ""))
+
+
+def _nothing_to_follow(run: Run) -> str:
+    if run.seen is None:
+        return say("no_way")
+    return say("no_stream") if run.parameters else say("no_parameters")
 
 
 def _choose(run: Run, stack: str) -> None:

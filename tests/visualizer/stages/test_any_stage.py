@@ -121,6 +121,9 @@ def test_it_is_checked_by_computing_it_again(run):
 
 def test_every_number_of_it_is_derived(run):
     for path, stage in run.trace.items():
+        if path == "vector":  # of all numbers before
+            assert not derive(run, Cell(path, 0, 0, 0, 1))
+            continue
         n_rows, n_columns = (1, 1, *stage.value.shape)[-2:]
         for row, column in product(range(n_rows), range(n_columns)):
             (found,) = derive(run, Cell(path, 0, 0, row, column))

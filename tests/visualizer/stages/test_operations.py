@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 import headlight
 from model.dataflow import inputs_of
@@ -107,7 +108,7 @@ def test_of_a_large_product_the_parts_around_the_number_are_drawn():
     x, weight, found = equation(run, Place("1.linear", 0, 0, (299, 1400))).panels
     assert [axis.numbers[:1] for axis in (x.rows, weight.columns, found.rows, found.columns)] == [
         (256,),
-        (1280,),
+        (1024,),
         (256,),
         (1024,),
     ]
@@ -135,7 +136,7 @@ class Attending(nn.Module):
         self.attention = attention
 
     def forward(self, x):
-        return self.attention(x, x, x)[0]
+        return self.attention(x, x, x, need_weights=False)[0]
 
 
 def test_what_is_known_of_an_operation_depends_on_no_name_that_a_file_gives():
@@ -156,4 +157,105 @@ def test_what_is_known_of_an_operation_depends_on_no_name_that_a_file_gives():
 def test_a_line_of_pytorch_gives_the_numbers_of_its_operation():
     run = watched(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(1, 3, 4))
     code = operations.code_of(run.trace["1.relu"])
-    assert code == "relu = F.relu(_0_linear)"
+    assert code == "_1_relu = F.relu(_0_linear)"
+
+
+class Written(nn.Module):
+    """A module that computes what it is given, with modules of its own."""
+
+    def __init__(self, compute, **modules):
+        super().__init__()
+        self.compute = compute
+        for name, module in modules.items():
+            setattr(self, name, module)
+
+    def forward(self, *inputs):
+        return self.compute(self, *inputs)
+
+
+def signs_of(run, path, cell=(0, 0)):
+    return [panel.operator for panel in equation(run, Place(path, 0, 0, cell)).panels]
+
+
+@pytest.mark.parametrize(
+    ("compute", "last"),
+    [
+        (lambda model, x: model.linear(x), "linear.linear"),  # the input is no stage
+        (lambda model, x: model.linear((x * 2)[:, -1:]), "linear.linear"),
+        (lambda model, x: torch.add(x * 2, x * 3, alpha=2), "add"),
+        (lambda model, x: (x * 2)[:, 1:] - (x * 2)[:, :-1], "sub"),
+        (lambda model, x: torch.where(x * 2 > 0, x * 3, x * 4), "where"),
+        (lambda model, x: torch.cat([x * 2, model.linear.weight[None, :0]], 1), "cat"),
+    ],
+)
+def test_there_is_no_equation_between_what_does_not_make_the_result(compute, last):
+    run = watched(Written(compute, linear=nn.Linear(4, 4)), torch.randn(1, 5, 4))
+    *inputs, output = signs_of(run, last, (2, 1))
+    assert set(inputs) <= {"", ","}
+    assert output == "→"
+
+
+@pytest.mark.parametrize(
+    ("compute", "signs"),
+    [
+        (lambda model, x: (x * 2) @ (x * 3).transpose(2, 3), ["", "×", "="]),
+        (lambda model, x: (x * 2) / (x * 3), ["", "÷", "="]),
+        (lambda model, x: model.linear(x * 2), ["", "×", "+", "="]),
+    ],
+)
+def test_an_equation_holds_between_the_numbers_that_are_drawn(compute, signs):
+    run = watched(Written(compute, linear=nn.Linear(4, 4)), torch.randn(1, 2, 5, 4))
+    assert signs_of(run, list(run.trace)[-1], (2, 1)) == signs
+
+
+def test_heads_that_share_keys_are_drawn_with_their_own():
+    def compute(model, x):
+        keys = (x * 2).repeat_interleave(2, 1)
+        return F.scaled_dot_product_attention(torch.cat([x, x], 1) * 3, keys, keys)
+
+    run = watched(Written(compute), torch.randn(1, 2, 5, 4))
+    repeated = next(path for path in run.trace if path.startswith("repeat"))
+    before = equation(run, Place(repeated, 0, 1)).panels[0]
+    assert (before.array == run.trace["mul"].value[0, 0].numpy()).all()
+    assert before.title == "mul · head 0"
+
+
+def test_a_number_that_others_take_part_in_has_no_derivation_by_itself():
+    run = watched(
+        Written(lambda model, x: ((x * 2).roll(1, 1), (x * 3).cumsum(1), (x * 4).sum(-1, True))),
+        torch.randn(1, 5, 4),
+    )
+    for path in ("roll", "cumsum"):
+        assert not derive(run, Cell(path, 0, 0, 2, 1)), path
+    (found,) = derive(run, Cell("sum", 0, 0, 2, 0))
+    assert found.agrees
+    assert len(found.rows[0].values) == 4
+    run = watched(Written(lambda model, x: (x * 2).to(torch.int64) + 1), torch.randn(1, 5, 4) * 9)
+    (found,) = derive(run, Cell("add", 0, 0, 2, 1))
+    number = float(run.trace["mul"].value[0, 2, 1])
+    assert [step.value for step in found.steps[:2]] == [pytest.approx(number), float(int(number))]
+
+
+def test_what_drops_or_masks_everything_fails_no_check():
+    attention = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True).train()
+    run = watched(
+        Written(lambda model, x: model.attention(x, x, x, need_weights=False)[0], attention=attention),
+        torch.randn(1, 5, 8),
+    )
+    assert all(check.holds for path in run.trace for check in checks(run, path))
+    run = watched(Written(lambda model, x: (x - torch.inf).softmax(-1)), torch.randn(1, 5, 8))
+    assert [check.holds for check in checks(run, "softmax")] == [True, False]  # equal again, and no number
+
+
+def test_recorded_code_says_what_was_computed():
+    run = watched(Written(lambda model, x: ((x * 2) ** 2)[..., ::2] + (x * 3)[..., 1::2]), torch.randn(1, 5, 4))
+    assert operations.code_of(run.trace["pow"]) == "pow = mul ** 2"
+    assert operations.code_of(run.trace["add"]) == "add = pow[..., ::2] + mul_2[..., 1::2]"
+
+
+def test_of_a_table_with_many_rows_each_has_its_own_label():
+    run = watched(nn.Embedding(1000, 4), torch.arange(700)[None])
+    table = equation(run, Place("embedding", 0, 0, (300, 3))).panels[0]
+    for label, number, row in zip(table.rows.labels, table.rows.numbers, table.array, strict=True):
+        assert label == f"token {number}"
+        assert (row == run.parameters["weight"][number].numpy()).all()
