@@ -407,11 +407,19 @@ class Contributions:
         """
         first = next(path for path in steps if self._writers[path] == {path})
         stream = [path for path in steps if first in self._writers[path]]
+        entering = next((path for path in stream if self._takes_vectors(path)), stream[0])
+        stream = stream[stream.index(entering) :]  # before that a part alone, which is added to what comes in
         for _, same in groupby(stream, self._writers.__getitem__):
             alike = tuple(same)
             ends = [*[path for path in alike if _OF_A_LAYER.search(path)][-1:], alike[-1]]
             changed = (path for path in ends if not torch.equal(self._values[alike[0]], self._values[path]))
             yield tuple(dict.fromkeys((alike[0], *changed)))
+
+    def _takes_vectors(self, path: str) -> bool:
+        """True if vectors of tokens that come from outside are added at a stage."""
+        node = self._nodes[path]
+        parts = self._summands(node) if isinstance(node, Operation) else ()
+        return len(parts) > 1 and any(isinstance(part, Constant) and _are_vectors(part.value) for part in parts)
 
     # Its numbers -------------------------------------------------------------------------------------------------
 
@@ -636,9 +644,15 @@ def _begun(node: Node | None, path: str) -> Term:
     parameters = [leaf.name for leaf in _leaves(node) if isinstance(leaf, ParameterInput)]
     if any(map(_OF_POSITIONS.search, (path, *parameters))):
         return Term("position", path)
-    if isinstance(node, ParameterInput | Constant):
-        return _bias_at(path, node)
-    return Term("embedding" if isinstance(node, Operation) and node.name == "embedding" else "other", path)
+    is_given = isinstance(node, Constant) and _are_vectors(node.value)
+    if is_given or (isinstance(node, Operation) and node.name == "embedding"):
+        return Term("embedding", path)
+    return _bias_at(path, node) if isinstance(node, ParameterInput | Constant) else Term("other", path)
+
+
+def _are_vectors(value: Tensor) -> bool:
+    """True if a tensor from outside has more than one row, as the tokens of a model that is given vectors."""
+    return value.dim() > 1 and value.shape[-2] > 1
 
 
 def _bias_at(path: str, node: Node) -> Term:

@@ -138,6 +138,9 @@ def test_modules_of_pytorch_are_followed(batch_first, norm_first):
     rows = output[1, 2:5] if batch_first else output[2:5, 1]
     torch.testing.assert_close(last.stream.float(), rows, rtol=1e-5, atol=1e-5)
     assert [term.head for term in last.terms if term.kind == "head"] == [0, 1, 2, 3] * 2
+    first = (*places, last)[0]
+    assert [term.kind for term in first.terms if term.kind in ("embedding", "head")] == ["embedding", *["head"] * 4]
+    assert first.stream.norm() > given.norm() / 4  # what comes in is in it, and not the attention alone
 
 
 @pytest.mark.parametrize("n_tokens", [3, 4])

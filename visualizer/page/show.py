@@ -157,7 +157,7 @@ def _where_to_paint(choices: Choices) -> None:
 
 def _back_to_the_way(selection: Selection) -> None:
     """The way back for who came to a stage by a click in Follow a token."""
-    if selection.view != "step":
+    if selection.view not in ("step", "heads"):
         places.forget_visit()
     elif places.is_visit() and not header.is_walked(selection):
         st.button(

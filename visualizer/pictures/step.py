@@ -16,6 +16,7 @@ from visualizer.runs.operations_run import OperationStage, dims_of, plain_dims, 
 from visualizer.runs.paths import with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
+from visualizer.stages.informative import most_heads
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.operations import Read, read_by_step
 from visualizer.stages.panels import (
@@ -89,7 +90,7 @@ def place_in(run: Run, selection: Selection) -> Place:
     path = with_layer(run.trace, selection.stage, selection.layer)
     if selection.stage not in (path, without_layer(path)):
         raise ValueError(f"There is no stage {selection.stage} in this run.")
-    n_heads = run.n_heads(path) or run.settings.n_heads
+    n_heads = run.n_heads(path) or most_heads(run)
     return Place(path, min(selection.batch, run.batch_size(path) - 1), min(selection.head, n_heads - 1))
 
 

@@ -132,7 +132,9 @@ class WatchedRun(KeepsResults):
 
 
 def in_bytes(size: int) -> str:
-    """``12 KiB``, ``3.4 MiB``."""
+    """``25 bytes``, ``12 KiB``, ``3.4 MiB``."""
+    if size < 2**10:
+        return f"{size} bytes"
     return f"{size / 2**20:,.1f} MiB" if size >= 2**20 else f"{max(1, round(size / 2**10)):,} KiB"
 
 

@@ -281,7 +281,11 @@ def _fits(shape: torch.Size, result: torch.Size) -> bool:
 
 
 def _shown(argument: object, numbers: dict[int, str]) -> str:
-    return numbers[argument.index] if isinstance(argument, Slot) else str(argument)
+    if isinstance(argument, Slot):
+        return numbers.get(argument.index, say("given"))
+    if isinstance(argument, tuple | list):
+        return f"({', '.join(_shown(part, numbers) for part in argument)})"
+    return f"{argument:.6g}" if isinstance(argument, float) else str(argument)
 
 
 def _words(node: Node) -> str:

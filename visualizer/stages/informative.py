@@ -34,7 +34,7 @@ def cell_at(run: Run, path: str, selection: Selection) -> Cell:
     nearest = Cell(
         path,
         batch=min(selection.batch, run.batch_size(path) - 1),
-        head=min(selection.head, (run.n_heads(path) or sizes.get("I") or run.settings.n_heads) - 1),
+        head=min(selection.head, (run.n_heads(path) or sizes.get("I") or most_heads(run)) - 1),
         row=min(selection.query, n_rows - 1),
         column=min(selection.key, n_columns - 1),
     )
@@ -42,6 +42,11 @@ def cell_at(run: Run, path: str, selection: Selection) -> Cell:
         return nearest
     place = {"batch": nearest.batch, "head": nearest.head, "row": nearest.row, "column": nearest.column}
     return replace(nearest, column=informative_column(run, path, **place))
+
+
+def most_heads(run: Run) -> int:
+    """The number of heads that can be chosen where a stage has none: it leads to stages that have."""
+    return run.settings.n_heads if run.seen is None else max((one.n_heads for one in run.seen.trace), default=1)
 
 
 def informative_column(run: Run, path: str, *, batch: int, head: int, row: int, column: int) -> int:

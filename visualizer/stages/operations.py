@@ -148,6 +148,8 @@ def _checks(shown: StageInRun) -> tuple[Check, ...]:
     if stage.step is not None:
         return (check_of_step(stage.step),)
     found = shown.run.once(("check", stage.path), lambda: _computed_again(shown.run, stage))
+    if found is not None and not found.holds and shown.run.interventions:
+        return (Check(say("edited"), None),)
     return () if found is None else (found,)
 
 
@@ -180,16 +182,19 @@ def _computed_again(run: Run, stage: OperationStage) -> Check | None:
     difference = float((again - stage.value).abs().masked_fill(same, 0.0).nan_to_num(nan=torch.inf).max())
     largest = float(stage.value.abs().nan_to_num(nan=0.0, posinf=0.0).max())
     holds = difference <= derivations.TOLERANCE * max(1.0, largest)
-    return Check(say("nearly_equal", operations=by, difference=difference), holds)
+    if not holds:
+        return Check(say("differs", operations=by, difference=difference), False)
+    return Check(say("nearly_equal", operations=by, difference=difference), True)
 
 
 def _draws(operation: Seen) -> bool:
     """True if an operation does not give the same again; an attention in one call where it drops weights."""
-    if operation.operation not in ATTENTIONS or operation.node is None:
+    is_dropout = operation.operation in ("dropout", *ATTENTIONS)
+    if not is_dropout or operation.node is None:
         return bool(_NOT_AGAIN.search(operation.operation))
     given = [*operation.node.arguments, *operation.node.keywords.values()]
     is_training = operation.node.keywords.get("training", True)
-    return bool(is_training) and any(isinstance(one, float) and 0 < one < 1 for one in given)
+    return bool(is_training) and any(isinstance(one, float) and 0 < one <= 1 for one in given)
 
 
 def _is_cheap(run: Run, stage: OperationStage, node: Node) -> bool:
@@ -218,6 +223,8 @@ def _derive(shown: StageInRun, cell: Cell) -> tuple[Derivation, ...]:
         return ()
     found = replace(found, steps=tuple(dict.fromkeys(found.steps)))
     made = by_operation.framed(shown, cell, "", visible_whole(told_of(stage)), found, word=shown.entry.title)
+    if not made.agrees and run.interventions:  # it was put there
+        return ()
     if name != "softmax" or not found.rows:
         return (made,)
     return (replace(made, blocked=tuple(bool(low) for low in found.rows[0].values <= LOWEST)),)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from visualizer.runs.paths import layer_of, without_layer
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import MOST_LAYERS, Selection
 from visualizer.settings.watched_settings import MOST_SIDE
 from visualizer.state import drafts, state
 from visualizer.state.state import Choices
@@ -26,6 +27,8 @@ def go_to(run: Run, path: str) -> None:
     """Make the stage at ``path`` the current one."""
     if run.seen is not None:
         state.watch(watched_stage=path)
+        if (layer := re.search(r"\.(\d+)\.", path)) is not None:
+            state.select(layer=min(int(layer[1]), MOST_LAYERS - 1))
     else:
         state.select(stage=without_layer(path), layer=layer_of(path))
 
@@ -100,9 +103,9 @@ def listeners(paths: Collection[str], seen: WatchedRun | None = None) -> Listene
         head = {"head": state.index_in(event, "head")} if state.has_index(event, "head") else {}
         if seen is not None and head:
             show_heads(seen, path, **head)
-            return
-        if seen is not None:
-            state.watch(watched_stage=path)
+        elif seen is not None:
+            steps = (step.path for step in seen.trace.patterns.values() if step.stages[-1] == path)
+            state.watch(watched_stage=next(steps, path))
             state.select(view="step")
         else:
             state.select(view="step", stage=without_layer(path), layer=layer_of(path), **head)

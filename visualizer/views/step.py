@@ -17,7 +17,16 @@ from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
 from visualizer.glossary import Piece, entries_of_formula, shape_pieces
 from visualizer.guide.walking import light_at
-from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, first_drawn
+from visualizer.pictures.step import (
+    Place,
+    StepPicture,
+    equation,
+    every_head,
+    every_part,
+    first_drawn,
+    holds_in_row,
+    step_at,
+)
 from visualizer.routes.address import picture_address
 from visualizer.runs.head_notes import blocking, head_note
 from visualizer.runs.operations_run import OperationStage
@@ -357,7 +366,7 @@ def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None
 def _range(value: Tensor) -> None:
     """The least, the greatest and the mean number, the type, and the memory."""
     about = f"{str(value.dtype).removeprefix('torch.')} · {in_bytes(value.nbytes)}"
-    if not value.is_complex():
+    if not value.is_complex() and bool(value.isfinite().any()):
         numbers = summarize(value)
         about = f"{say('numbers', least=numbers.least, greatest=numbers.greatest, mean=numbers.mean)} · {about}"
     st.markdown(about)
@@ -386,8 +395,12 @@ def _code(run: Run, path: str) -> None:
 def _shapes(run: Run, path: str) -> list[tuple[Piece, ...]]:
     """The formula in shapes, one line for each input and one for the output, symbolic and concrete."""
     stage = run.trace[path]
-    inputs = [(operand.operator, *_shape(run, operand)) for operand in operands_of(run, path)]
-    lines = [*inputs, ("=" if inputs else "", stage.name, stage.shape_text)]
+    operands = operands_of(run, path) if step_at(run, path) is None else ()
+    is_equation = run.seen is None or holds_in_row(run, operands, Place(path, 0, 0))
+    signs = [one.operator if is_equation or not i else "," for i, one in enumerate(operands)]
+    inputs = [(sign, *_shape(run, one)) for sign, one in zip(signs, operands, strict=True)]
+    result = ("=" if is_equation else "→") if inputs else ""
+    lines = [*inputs, (result, stage.name, stage.shape_text)]
     width = max(len(name) for _, name, _ in lines)
     return [
         (Piece(f"{operator or ' ':<5} {name:<{width}}  "), *shape_pieces(shape)) for operator, name, shape in lines
@@ -486,7 +499,8 @@ def _derivation(run: Run, cell: Cell) -> None:
     for i, content in enumerate(found):
         mount(derivation(content, key=f"derivation_{i}"))
     if not found:
-        is_edited = any(each.path == cell.path for each in run.interventions)
+        of_edit = any(check.holds is None for check in checks(run, cell.path)) and bool(run.interventions)
+        is_edited = of_edit or any(each.path == cell.path for each in run.interventions)
         st.caption(say("not_derived") if is_edited else say("not_derived_here"))
 
 

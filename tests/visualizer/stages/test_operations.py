@@ -10,12 +10,15 @@ from torch.nn import functional as F
 
 import headlight
 from model.dataflow import inputs_of
+from model.edits import zero
 from tests.headlight.test_transformers_models import IDS, built
 from visualizer.pictures.step import Place, equation
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.watched import WatchedRun
+from visualizer.settings.settings import Selection, Settings
 from visualizer.stages import operations
 from visualizer.stages.derivations import Cell
+from visualizer.stages.informative import cell_at
 from visualizer.stages.registry import checks, derive, entry_of, told_in_pieces
 
 
@@ -259,3 +262,26 @@ def test_of_a_table_with_many_rows_each_has_its_own_label():
     for label, number, row in zip(table.rows.labels, table.rows.numbers, table.array, strict=True):
         assert label == f"token {number}"
         assert (row == run.parameters["weight"][number].numpy()).all()
+
+
+def test_a_stage_that_an_edit_changed_says_so_and_fails_no_check():
+    model = Written(lambda model, x: F.scaled_dot_product_attention(x * 2, x * 3, x * 4) + 1)
+    with torch.no_grad(), headlight.watch(model, keep="all", edits={"scaled_dot_product_attention": zero}) as trace:
+        model(torch.randn(1, 2, 5, 4))
+    settings = Settings(weights="pretrained", edits="decoder.layers.0.self_attention.context-h0-zero")
+    run = run_of_operations(WatchedRun(trace, ""), settings=settings)
+    found, *_ = checks(run, "scaled_dot_product_attention")
+    assert found.holds is None
+    assert "an edit put other numbers here" in found.text
+    assert all(check.holds for check in checks(run, "add"))
+
+
+def test_every_head_can_be_chosen_where_a_stage_has_none():
+    model = Written(
+        lambda model, x: F.scaled_dot_product_attention(x * 2, x * 3, x * 4).transpose(1, 2).flatten(2) * 5
+    )
+    run = watched(model, torch.randn(1, 7, 5, 4))
+    product = list(run.trace)[-1]
+    assert cell_at(run, product, Selection(head=6, cell=True)).head == 6
+    before, _ = equation(run, Place(product, 0, 6)).panels
+    assert (before.array == run.trace["scaled_dot_product_attention"].value[0, 6].numpy()).all()

@@ -72,12 +72,12 @@ export function barNumber(value) {
   return withMinusSign(size >= 100 ? value.toFixed(0) : value.toPrecision(3));
 }
 
-/** Lowest and highest finite value of a row, with zero always between. */
-export function rangeOf(values) {
+/** Lowest and highest finite value of a row, with zero always between; of those that are not blocked. */
+export function rangeOf(values, blocked = []) {
   let low = 0;
   let high = 0;
-  for (const value of values) {
-    if (!Number.isFinite(value)) continue;
+  for (const [index, value] of values.entries()) {
+    if (!Number.isFinite(value) || blocked[index]) continue;
     low = Math.min(low, value);
     high = Math.max(high, value);
   }

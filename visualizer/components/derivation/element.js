@@ -207,7 +207,7 @@ function buildPicture({ rows, arrays, columns, sequence, focus }, theme) {
   return {
     rows: rows.map((row, index) => {
       const values = floats(arrays[`row${index}`]);
-      return { ...row, values, range: rangeOf(values) };
+      return { ...row, values, range: rangeOf(values, arrays.blocked.data) };
     }),
     blocked: arrays.blocked.data,
     labels: columns,

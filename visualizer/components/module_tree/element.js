@@ -24,6 +24,7 @@ class ModuleTree extends Picture {
     this.version = "";
     this.index = 0;
     this.opened = new Set();
+    this.byItself = new Set(); // what opened around the current operation, and closes behind it
     this.previous = stepButton("previous", "‹", () => this.walk(-1));
     this.next = stepButton("next", "›", () => this.walk(1));
     this.place = makeElement("div", "tree-place");
@@ -49,6 +50,7 @@ class ModuleTree extends Picture {
       this.version = version;
       this.tree = treeOf(modules, operations, steps);
       this.opened.clear();
+      this.byItself.clear();
     }
     if (this.events.areKnown(seq) || isOther) this.index = current;
     this.index = clamp(this.index, 0, operations.length + steps.length - 1);
@@ -56,7 +58,11 @@ class ModuleTree extends Picture {
   }
 
   openAround() {
-    for (const key of around(this.tree, this.index)) this.opened.add(key);
+    const keys = around(this.tree, this.index);
+    for (const key of this.byItself) if (!keys.includes(key)) this.opened.delete(key);
+    const opening = keys.filter((key) => this.byItself.has(key) || !this.opened.has(key));
+    this.byItself = new Set(opening);
+    for (const key of opening) this.opened.add(key);
   }
 
   /** [module, label, role, shape], and for a step the indices of its operations. */
@@ -155,6 +161,7 @@ class ModuleTree extends Picture {
   }
 
   fold(key) {
+    this.byItself.delete(key);
     if (!this.opened.delete(key)) this.opened.add(key);
     this.redraw();
   }

@@ -33,7 +33,7 @@ _RECIPE = """import headlight
 
 with headlight.watch(model, keep="all") as trace:
     model(**batch)
-trace.save("run.headlight", tokens=["The", "cat", ...])
+trace.save("run.headlight", tokens=["The", "cat", ...], parameters=True)
 """
 
 ASKS_FROM = 64 * 2**20

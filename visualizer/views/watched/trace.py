@@ -60,6 +60,9 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
 
 def show_operations(run: Run, choices: Choices) -> None:
     """Draw the operations of a pass, or the stream that a token takes through them."""
+    asked = choices.watched.watched_stage
+    if choices.selection.view == "step" and asked and asked not in run.trace:
+        widgets.notices([say("no_operation", name=asked)])
     RENDER[choices.selection.view](run, selection_among_operations(run, choices))
 
 

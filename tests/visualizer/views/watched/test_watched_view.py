@@ -242,6 +242,12 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
     assert words_on_stage(app).startswith("This stage is computed from layers.1.norm1")
 
 
+def test_an_operation_that_a_link_names_in_vain_is_said():
+    app = open_app(source="recording", view="step", watched_source="example", watched_stage="layers.9.add")
+    assert "There is no operation layers" in app.warning[0].value
+    assert pictures(app)["headlight_module_tree"]["current"] == 0
+
+
 def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch, tmp_path):
     model = stacked(written_out(), n_layers=1)
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
