@@ -197,7 +197,7 @@ def _read(run: Run, read: Read, place: Place) -> Panel:
 
 def every_head(run: Run, place: Place) -> StepPicture:
     """The same stage in every head."""
-    return StepPicture(head_panels(run, place.path, batch=place.batch))
+    return StepPicture(head_panels(run, place.path, batch=place.batch, at=place.cell))
 
 
 def every_part(run: Run, place: Place) -> StepPicture:

@@ -135,27 +135,20 @@ def _described(name: str, shape: str, values: NDArray[np.float32], sizes: Sequen
     return f"{visible(name)}  {shape}{drawn}"
 
 
-def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
-    """Every head of a per-head stage, on one scale."""
-    stage, entry = run.trace[path], entry_of(run, path)
-    n_heads = run.n_heads(path) or 0
-    part = part_around(run, stage.value.shape)
-    every = [matrix(stage.value, head=head, batch=batch)[part] for head in range(n_heads)]
-    shared = bounds(np.stack(every), entry.numbers) if every else None
-    rows, columns = run.axes(path)
+def head_panels(run: Run, path: str, *, batch: int, at: tuple[int, int] = (0, 0)) -> tuple[Panel, ...]:
+    """Every head of a per-head stage, on one scale; of a large one of another model the part around a cell."""
+    stage = run.trace[path]
+    heads = range(run.n_heads(path) or 0)
+    panels = [stage_panel(run, path, head=head, batch=batch, at=at) for head in heads]
+    shown = [panel.array if panel.blocked is None else panel.array[panel.blocked == 0] for panel in panels]
+    shared = (
+        bounds(np.concatenate([numbers.ravel() for numbers in shown]), entry_of(run, path).numbers)
+        if shown
+        else None
+    )
+    titles = [run.head_label(head, stage.module_path) for head in heads]
     return tuple(
-        Panel(
-            name=_name_in_picture(run, path),
-            title=run.head_label(head, stage.module_path),
-            array=every[head],
-            rows=_cut(rows, part.rows),
-            columns=_cut(columns, part.columns),
-            role=entry.role,
-            palette=_palette(entry),
-            bounds=shared,
-            **_blocking(run, path, batch, head),
-        )
-        for head in range(n_heads)
+        replace(panel, title=title, subtitle="", bounds=shared) for panel, title in zip(panels, titles, strict=True)
     )
 
 

@@ -253,8 +253,8 @@ def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: Ste
         return None
     if run.seen is None:
         return picture_address(name, run.settings, _looking_at(selection, cell))
-    at = f"{cell.row},{cell.column}" if name == "step" else ""
-    return picture_address(name, run.settings, replace(selection, stage=cell.path, layer=0, batch=0), at=at)
+    looked_at = replace(selection, stage=cell.path, layer=0, batch=0)
+    return picture_address(name, run.settings, looked_at, at=f"{cell.row},{cell.column}")
 
 
 def _looking_at(selection: Selection, cell: Cell) -> Selection:
@@ -447,18 +447,20 @@ def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
     if not 1 < (run.n_heads(cell.path) or 1) <= MOST_HEADS:
         return
     picture = every_head(run, _place(cell))
+    first_row, first_column = first_drawn(picture.panels[0])
 
     def select(event: object) -> None:
         state.select(head=state.index_in(event, "index"))
         if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
-            look_at(run, cell.path, state.index_in(event, "row"), state.index_in(event, "column"))
+            row, column = state.index_in(event, "row"), state.index_in(event, "column")
+            look_at(run, cell.path, row + first_row, column + first_column)
 
     key = "every_head"
     st.markdown(say("heads"))
     mount(
         tensor_grid(
             _address("step_heads", run, selection, cell, picture) or picture.panels,
-            selected=(picture.panels[0].name, cell.row, cell.column),
+            selected=(picture.panels[0].name, cell.row - first_row, cell.column - first_column),
             layout="wrap",
             key=key,
         ),

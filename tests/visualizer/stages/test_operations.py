@@ -12,7 +12,7 @@ import headlight
 from model.dataflow import inputs_of
 from model.edits import zero
 from tests.headlight.test_transformers_models import IDS, built
-from visualizer.pictures.step import Place, equation
+from visualizer.pictures.step import Place, equation, every_head
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.watched import WatchedRun
 from visualizer.settings.settings import Selection, Settings
@@ -285,3 +285,21 @@ def test_every_head_can_be_chosen_where_a_stage_has_none():
     assert cell_at(run, product, Selection(head=6, cell=True)).head == 6
     before, _ = equation(run, Place(product, 0, 6)).panels
     assert (before.array == run.trace["scaled_dot_product_attention"].value[0, 6].numpy()).all()
+
+
+def test_of_many_tokens_every_head_is_drawn_around_the_same_place():
+    model = Written(lambda model, x: F.scaled_dot_product_attention(x * 2, x * 3, x * 4))
+    run = watched(model, torch.randn(1, 2, 300, 4))
+    for head, panel in enumerate(every_head(run, Place("mul", 0, 0, (280, 1))).panels):
+        assert panel.rows.numbers == tuple(range(256, 300))
+        assert (panel.array == run.trace["mul"].value[0, head, 256:].numpy()).all()
+
+
+def test_every_head_of_masked_scores_has_the_scale_of_the_others():
+    mask = torch.full((5, 5), -1e30).triu(1)
+    model = Written(lambda model, x: ((x * 2) @ (x * 3).mT + mask).softmax(-1) @ (x * 4))
+    run = watched(model, torch.randn(1, 2, 5, 4))
+    panels = every_head(run, Place("add", 0, 0)).panels
+    assert all(panel.blocked.tolist() == torch.ones(5, 5).triu(1).tolist() for panel in panels)
+    greatest = run.trace["add"].value[run.trace["add"].value > -1e4].abs().max()
+    assert {panel.bounds for panel in panels} == {(-float(greatest), float(greatest))}
