@@ -365,11 +365,10 @@ def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None
 
 def _range(value: Tensor) -> None:
     """The least, the greatest and the mean number, the type, and the memory."""
-    about = f"{str(value.dtype).removeprefix('torch.')} · {in_bytes(value.nbytes)}"
     if not value.is_complex() and bool(value.isfinite().any()):
         numbers = summarize(value)
-        about = f"{say('numbers', least=numbers.least, greatest=numbers.greatest, mean=numbers.mean)} · {about}"
-    st.markdown(about)
+        st.markdown(say("numbers", least=numbers.least, greatest=numbers.greatest, mean=numbers.mean))
+    st.caption(f"{str(value.dtype).removeprefix('torch.')} · {in_bytes(value.nbytes)}")
 
 
 def _code(run: Run, path: str) -> None:
