@@ -235,13 +235,13 @@ class _Reader:
             shown[i] = f"{found.value:.4g}"
         given = [_shown(part, shown) for part in (*node.arguments, *node.keywords.values())]
         value = float(result[index])
-        alone = self._alone(node, index, fitting)
-        if not math.isnan(value) and not math.isclose(alone, value, rel_tol=1e-2, abs_tol=1e-4):
+        alone = [self._alone(node, index, fitting, beside) for beside in (1, -3)]
+        if not math.isnan(value) and not all(math.isclose(one, value, rel_tol=1e-2, abs_tol=1e-4) for one in alone):
             raise ValueError(f"{node.name} reads more than the numbers at {index}")
         return Reckoning((*steps, Step(f"{node.name}({', '.join(given)})", value)), value, rows)
 
-    def _alone(self, node: Operation, index: tuple[int, ...], fitting: Collection[int]) -> float:
-        """The result of an operation of the numbers at a place, with other numbers beside them on each axis.
+    def _alone(self, node: Operation, index: tuple[int, ...], fitting: Collection[int], step: int) -> float:
+        """The result of an operation of the numbers at a place, with others ``step`` away beside them.
 
         Raises:
             ValueError: it does nothing with them alone.
@@ -249,7 +249,7 @@ class _Reader:
         parts = [self.values(part) for part in node.inputs]
         for i in fitting:
             number = parts[i][_broadcast(index, parts[i].shape)]
-            beside = ~number if number.dtype is torch.bool else number + 1
+            beside = ~number if number.dtype is torch.bool else number + step
             parts[i] = beside.expand([min(size, 2) for size in parts[i].shape]).clone()
             parts[i][(-1,) * parts[i].dim()] = number
         try:

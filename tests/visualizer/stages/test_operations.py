@@ -30,6 +30,10 @@ def run(request):
     return run_of_operations(WatchedRun(trace, request.param))
 
 
+def normal(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
 def steps_of(run):
     return run.seen.trace.patterns.values()
 
@@ -107,7 +111,7 @@ def test_of_a_table_the_rows_that_are_looked_up_are_drawn():
 
 def test_of_a_large_product_the_parts_around_the_number_are_drawn():
     model = nn.Sequential(nn.ReLU(), nn.Linear(4, 2000, bias=False))
-    run = watched(model, torch.randn(1, 300, 4))
+    run = watched(model, normal(1, 300, 4))
     x, weight, found = equation(run, Place("1.linear", 0, 0, (299, 1400))).panels
     assert [axis.numbers[:1] for axis in (x.rows, weight.columns, found.rows, found.columns)] == [
         (256,),
@@ -122,7 +126,7 @@ def test_of_a_large_product_the_parts_around_the_number_are_drawn():
 
 def test_tokens_are_rows_where_the_model_has_them_before_its_sequences():
     attention = nn.MultiheadAttention(8, 2).eval()
-    x = torch.randn(5, 1, 8, generator=torch.Generator().manual_seed(0))
+    x = normal(5, 1, 8)
     model = nn.Sequential(nn.Linear(8, 8), Attending(attention))
     run = watched(model, x, tokens="abcde")
     panel = equation(run, Place("0.linear", 0, 0)).panels[-1]
@@ -143,7 +147,7 @@ class Attending(nn.Module):
 
 
 def test_what_is_known_of_an_operation_depends_on_no_name_that_a_file_gives():
-    run = watched(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(1, 3, 4))
+    run = watched(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), normal(1, 3, 4))
     for path in run.trace:
         entry = entry_of(run, path)
         assert entry.role == operations.role_of(run.trace[path])
@@ -158,7 +162,7 @@ def test_what_is_known_of_an_operation_depends_on_no_name_that_a_file_gives():
 
 
 def test_a_line_of_pytorch_gives_the_numbers_of_its_operation():
-    run = watched(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(1, 3, 4))
+    run = watched(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), normal(1, 3, 4))
     code = operations.code_of(run.trace["1.relu"])
     assert code == "_1_relu = F.relu(_0_linear)"
 
@@ -192,7 +196,7 @@ def signs_of(run, path, cell=(0, 0)):
     ],
 )
 def test_there_is_no_equation_between_what_does_not_make_the_result(compute, last):
-    run = watched(Written(compute, linear=nn.Linear(4, 4)), torch.randn(1, 5, 4))
+    run = watched(Written(compute, linear=nn.Linear(4, 4)), normal(1, 5, 4))
     *inputs, output = signs_of(run, last, (2, 1))
     assert set(inputs) <= {"", ","}
     assert output == "→"
@@ -207,7 +211,7 @@ def test_there_is_no_equation_between_what_does_not_make_the_result(compute, las
     ],
 )
 def test_an_equation_holds_between_the_numbers_that_are_drawn(compute, signs):
-    run = watched(Written(compute, linear=nn.Linear(4, 4)), torch.randn(1, 2, 5, 4))
+    run = watched(Written(compute, linear=nn.Linear(4, 4)), normal(1, 2, 5, 4))
     assert signs_of(run, list(run.trace)[-1], (2, 1)) == signs
 
 
@@ -216,7 +220,7 @@ def test_heads_that_share_keys_are_drawn_with_their_own():
         keys = (x * 2).repeat_interleave(2, 1)
         return F.scaled_dot_product_attention(torch.cat([x, x], 1) * 3, keys, keys)
 
-    run = watched(Written(compute), torch.randn(1, 2, 5, 4))
+    run = watched(Written(compute), normal(1, 2, 5, 4))
     repeated = next(path for path in run.trace if path.startswith("repeat"))
     before = equation(run, Place(repeated, 0, 1)).panels[0]
     assert (before.array == run.trace["mul"].value[0, 0].numpy()).all()
@@ -226,14 +230,14 @@ def test_heads_that_share_keys_are_drawn_with_their_own():
 def test_a_number_that_others_take_part_in_has_no_derivation_by_itself():
     run = watched(
         Written(lambda model, x: ((x * 2).roll(1, 1), (x * 3).cumsum(1), (x * 4).sum(-1, True))),
-        torch.randn(1, 5, 4),
+        normal(1, 5, 4),
     )
     for path in ("roll", "cumsum"):
         assert not derive(run, Cell(path, 0, 0, 2, 1)), path
     (found,) = derive(run, Cell("sum", 0, 0, 2, 0))
     assert found.agrees
     assert len(found.rows[0].values) == 4
-    run = watched(Written(lambda model, x: (x * 2).to(torch.int64) + 1), torch.randn(1, 5, 4) * 9)
+    run = watched(Written(lambda model, x: (x * 2).to(torch.int64) + 1), normal(1, 5, 4) * 9)
     (found,) = derive(run, Cell("add", 0, 0, 2, 1))
     number = float(run.trace["mul"].value[0, 2, 1])
     assert [step.value for step in found.steps[:2]] == [pytest.approx(number), float(int(number))]
@@ -243,15 +247,15 @@ def test_what_drops_or_masks_everything_fails_no_check():
     attention = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True).train()
     run = watched(
         Written(lambda model, x: model.attention(x, x, x, need_weights=False)[0], attention=attention),
-        torch.randn(1, 5, 8),
+        normal(1, 5, 8),
     )
     assert all(check.holds for path in run.trace for check in checks(run, path))
-    run = watched(Written(lambda model, x: (x - torch.inf).softmax(-1)), torch.randn(1, 5, 8))
+    run = watched(Written(lambda model, x: (x - torch.inf).softmax(-1)), normal(1, 5, 8))
     assert [check.holds for check in checks(run, "softmax")] == [True, False]  # equal again, and no number
 
 
 def test_recorded_code_says_what_was_computed():
-    run = watched(Written(lambda model, x: ((x * 2) ** 2)[..., ::2] + (x * 3)[..., 1::2]), torch.randn(1, 5, 4))
+    run = watched(Written(lambda model, x: ((x * 2) ** 2)[..., ::2] + (x * 3)[..., 1::2]), normal(1, 5, 4))
     assert operations.code_of(run.trace["pow"]) == "pow = mul ** 2"
     assert operations.code_of(run.trace["add"]) == "add = pow[..., ::2] + mul_2[..., 1::2]"
 
@@ -267,7 +271,7 @@ def test_of_a_table_with_many_rows_each_has_its_own_label():
 def test_a_stage_that_an_edit_changed_says_so_and_fails_no_check():
     model = Written(lambda model, x: F.scaled_dot_product_attention(x * 2, x * 3, x * 4) + 1)
     with torch.no_grad(), headlight.watch(model, keep="all", edits={"scaled_dot_product_attention": zero}) as trace:
-        model(torch.randn(1, 2, 5, 4))
+        model(normal(1, 2, 5, 4))
     settings = Settings(weights="pretrained", edits="decoder.layers.0.self_attention.context-h0-zero")
     run = run_of_operations(WatchedRun(trace, ""), settings=settings)
     found, *_ = checks(run, "scaled_dot_product_attention")
@@ -280,7 +284,7 @@ def test_every_head_can_be_chosen_where_a_stage_has_none():
     model = Written(
         lambda model, x: F.scaled_dot_product_attention(x * 2, x * 3, x * 4).transpose(1, 2).flatten(2) * 5
     )
-    run = watched(model, torch.randn(1, 7, 5, 4))
+    run = watched(model, normal(1, 7, 5, 4))
     product = list(run.trace)[-1]
     assert cell_at(run, product, Selection(head=6, cell=True)).head == 6
     before, _ = equation(run, Place(product, 0, 6)).panels
@@ -289,7 +293,7 @@ def test_every_head_can_be_chosen_where_a_stage_has_none():
 
 def test_of_many_tokens_every_head_is_drawn_around_the_same_place():
     model = Written(lambda model, x: F.scaled_dot_product_attention(x * 2, x * 3, x * 4))
-    run = watched(model, torch.randn(1, 2, 300, 4))
+    run = watched(model, normal(1, 2, 300, 4))
     for head, panel in enumerate(every_head(run, Place("mul", 0, 0, (280, 1))).panels):
         assert panel.rows.numbers == tuple(range(256, 300))
         assert (panel.array == run.trace["mul"].value[0, head, 256:].numpy()).all()
@@ -298,7 +302,7 @@ def test_of_many_tokens_every_head_is_drawn_around_the_same_place():
 def test_every_head_of_masked_scores_has_the_scale_of_the_others():
     mask = torch.full((5, 5), -1e30).triu(1)
     model = Written(lambda model, x: ((x * 2) @ (x * 3).mT + mask).softmax(-1) @ (x * 4))
-    run = watched(model, torch.randn(1, 2, 5, 4))
+    run = watched(model, normal(1, 2, 5, 4))
     panels = every_head(run, Place("add", 0, 0)).panels
     assert all(panel.blocked.tolist() == torch.ones(5, 5).triu(1).tolist() for panel in panels)
     greatest = run.trace["add"].value[run.trace["add"].value > -1e4].abs().max()
