@@ -115,7 +115,7 @@ def render(run: Run, selection: Selection) -> None:
         _every_part(run, cell, selection)
         _every_head(run, cell, selection)
         separate_heads(run, path, batch=cell.batch)
-    if path == "probabilities" or (run.seen is not None and run.trace[path].dims[-1][0] == "V"):
+    if path == "probabilities" if run.seen is None else run.trace[path].dims[-1][0] == "V":
         _likely_tokens(run, cell)
     if not selection.hidden:
         _numbers(run, cell, selection)

@@ -16,10 +16,13 @@ from torch import nn
 import headlight
 from tests.headlight.small_models import stacked, vectors, written_out
 from tests.visualizer.told import tell
+from visualizer.runs.compute import compute_run
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.recordings import run_recording
+from visualizer.runs.saved import as_file
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe
+from visualizer.settings.settings import Settings
 from visualizer.stages import operations
 from visualizer.stages.registry import checks, operands_of
 from visualizer.views.watched import recordings
@@ -240,6 +243,15 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
     app.run()
     assert len(checked) <= 1  # and none where another test looked at it before
     assert words_on_stage(app).startswith("This stage is computed from layers.1.norm1")
+
+
+def test_probabilities_of_a_recording_without_a_vocabulary_are_stepped_through(monkeypatch, tmp_path):
+    run = compute_run(Settings(architecture="decoder", text="a b c", n_layers=1))
+    (tmp_path / "mine.headlight").write_bytes(as_file(run).getvalue())
+    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    app = open_app(source="recording", view="step", watched_source="given", watched_stage="probabilities")
+    assert not app.exception
+    assert any(header["key"] == "derivation_0" for _, header in headers(app))
 
 
 def test_an_operation_that_a_link_names_in_vain_is_said():
