@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from headlight.patterns import Folded
@@ -16,6 +15,7 @@ from visualizer.runs.operations_run import OperationStage, dims_of, plain_dims, 
 from visualizer.runs.paths import with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
+from visualizer.stages.checks import is_exact
 from visualizer.stages.informative import most_heads
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.operations import Read, read_by_step
@@ -109,8 +109,8 @@ def equation(run: Run, place: Place) -> StepPicture:
             for one, cell in zip(operands, _cells_of_inputs(operands, place.cell), strict=True)
         ]
         sources = [Source("" if one.is_parameter else one.source, one.transposed) for one in operands]
-        if run.seen is not None and not holds_in_row(run, operands, place):
-            inputs = [replace(panel, operator="," if i else "") for i, panel in enumerate(inputs)]
+        signs = signs_of(run, place)
+        inputs = [replace(panel, operator=sign) for panel, sign in zip(inputs, signs, strict=True)]
     is_listed = all(panel.operator in ("", ",") for panel in inputs)
     operator = "" if not inputs else "→" if len(inputs) == 1 or (is_listed and run.seen is not None) else "="
     output = stage_panel(run, place.path, head=place.head, batch=place.batch, operator=operator, at=place.cell)
@@ -124,12 +124,24 @@ def _head_of(run: Run, path: str, place: Place) -> int:
     return place.head // (n_heads // n_inputs) if n_inputs < n_heads else min(place.head, n_inputs - 1)
 
 
-def holds_in_row(run: Run, operands: Sequence[Operand], place: Place) -> bool:
+def signs_of(run: Run, place: Place) -> tuple[str, ...]:
+    """The sign before each input of a stage; commas where those of its expression do not hold."""
+    operands = operands_of(run, place.path)
+    if holds(run, place):
+        return tuple(operand.operator for operand in operands)
+    return tuple("," if i else "" for i in range(len(operands)))
+
+
+def holds(run: Run, place: Place) -> bool:
     """True if the inputs, as they are drawn, make the row that is looked at by the signs between them.
 
-    A part of an input, or one from outside, can be what was computed with; then they do not.
+    In our model they do. Of another one a part of an input, or one from outside, can be what was computed with.
     """
-    at = {"batch": place.batch}
+    return run.seen is None or run.once(("holds", place), lambda: _holds(run, place))
+
+
+def _holds(run: Run, place: Place) -> bool:
+    operands, at = operands_of(run, place.path), {"batch": place.batch}
     result = matrix(run.trace[place.path].value, head=place.head, **at)
     row = min(place.cell[0], len(result) - 1)
     found: NDArray[np.float32] | None = None
@@ -153,8 +165,8 @@ def holds_in_row(run: Run, operands: Sequence[Operand], place: Place) -> bool:
     if found is None or found.shape != result[row].shape:
         return False
     size = float(np.abs(result[row][np.isfinite(result[row])]).max(initial=1e-6))
-    exact = run.trace[place.path].value.dtype in (torch.float32, torch.float64)
-    return bool(np.allclose(found, result[row], rtol=0, atol=(1e-4 if exact else 3e-2) * size, equal_nan=True))
+    tolerance = 1e-4 if is_exact(run.trace[place.path].value) else 3e-2
+    return bool(np.allclose(found, result[row], rtol=0, atol=tolerance * size, equal_nan=True))
 
 
 _COMBINED = {"+": np.add, "−": np.subtract, "⊙": np.multiply, "÷": np.divide}

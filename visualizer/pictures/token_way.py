@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,12 @@ from model.dataflow import Constant
 from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.token_way.element import Numbers, Part, Stop, TokenWay
-from visualizer.runs.paths import attention_modules
+from visualizer.runs.paths import attention_modules, number_in
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import visible_whole
 from visualizer.stages.check_line import check_line
-from visualizer.stages.checks import TOLERANCE, Check
+from visualizer.stages.checks import TOLERANCE, Check, is_exact
 from visualizer.stages.operands import wirings
 from visualizer.stages.panels import to_array
 
@@ -197,7 +196,6 @@ def _followed_as_seen(run: Run, seen: WatchedRun, stack: str) -> FollowedStream:
         keys = seen.labels(attention, run.item)[1] or tuple(map(str, range(attention.shape[3])))
         return _axis("key", keys, is_target and not is_cross(attention)), plane(attention.weights, run.item)
 
-    is_exact = run.trace[stream.path].value.dtype in (torch.float32, torch.float64)
     return FollowedStream(
         found,
         stream,
@@ -208,7 +206,7 @@ def _followed_as_seen(run: Run, seen: WatchedRun, stack: str) -> FollowedStream:
         vocabulary=run.vocabulary,
         end=(say("end"), stream.path) if answer is None else (say("prediction"), answer),
         expects_next=seen.causal is True or is_of_decoder(first.module),
-        tolerance=_OF_OTHERS if is_exact else _ROUNDED,
+        tolerance=_OF_OTHERS if is_exact(run.trace[stream.path].value) else _ROUNDED,
     )
 
 
@@ -308,9 +306,9 @@ def _title(found: Contributions, terms: Sequence[Term]) -> str:
     if not writers or all(term.kind in ("embedding", "position") for term in writers):
         return say("input")
     names = dict.fromkeys(_name_of(found, term) for term in writers)
-    number = re.search(r"(?:^|\.)(\d+)\.", writers[0].path)
+    number = number_in(writers[0].path)
     joined = say("and").join(names)
-    return say("layer", layer=number[1], what=joined) if number else joined
+    return joined if number is None else say("layer", layer=number, what=joined)
 
 
 def _name_of(found: Contributions, term: Term) -> str:

@@ -61,7 +61,7 @@ def answer_stage(address: Address) -> Answer:
     run = _run_of(address.settings)
     if address.format in OF_RUN or address.format in _SCRIPTS:
         return Answer(_file(run, address))
-    run = _with_stage(run, address)
+    run = _holding(run, address.name, address.selection)
     values, dims, layers = _found(run.trace, address.name, address.part.layers)
     values, dims = _at(values, dims, address.part.places)
     axes = " ".join(symbol for symbol, _ in dims)
@@ -133,7 +133,8 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
         if address.part.layers:
             raise ValueError(say("stage_in_one_layer"))
         run, at = _run_of(address.settings), address.part.places
-        seen = cached_operations(_seen(run, address.selection)) if run.attentions else _seen(run, address.selection)
+        run = _holding(run, address.selection.stage, address.selection)
+        seen = run if run.seen is not None else _seen(run, address.selection)
         if at and (seen.seen is None or len(at) != 2):
             raise ValueError(say("cell"))
         place = place_in(seen, address.selection)
@@ -154,10 +155,10 @@ _PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | Step
 }
 
 
-def _with_stage(run: Run, address: Address) -> Run:
-    """The run, or that of all operations of a checkpoint's pass where a stage of it is none of the attentions'."""
-    is_attention = any(address.name in (path, without_layer(path)) for path in run.trace)
-    return run if is_attention or not run.attentions else cached_operations(_seen(run, address.selection))
+def _holding(run: Run, name: str, selection: Selection) -> Run:
+    """The run, or that of all operations of a checkpoint's pass where a stage is none of the attentions'."""
+    is_there = not run.attentions or any(name in (path, without_layer(path)) for path in run.trace)
+    return run if is_there else cached_operations(_seen(run, selection))
 
 
 def _seen(run: Run, selection: Selection) -> Run:

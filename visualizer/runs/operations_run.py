@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -18,11 +17,12 @@ from model.dataflow import Node, Slot
 from model.dataflow import Operation as Computed
 from model.tracing import Dims, Stage
 from visualizer.components.axis import SequenceName
+from visualizer.runs.paths import number_in
 from visualizer.runs.recordings import sequence_of
 from visualizer.runs.run import Run, sequence_at
 from visualizer.runs.seen import not_repeated
 from visualizer.runs.tokens import TokenSequence
-from visualizer.runs.watched import WatchedRun
+from visualizer.runs.watched import WatchedRun, sizes_in_words
 from visualizer.settings.fields import RECORDED
 from visualizer.settings.settings import Settings
 
@@ -57,7 +57,7 @@ class OperationStage(Stage):
         sizes = [size for _, size in self.dims]
         if self.is_turned:
             sizes[:2] = sizes[1::-1]
-        return " × ".join(f"{size:,}" for size in sizes)
+        return sizes_in_words(sizes)
 
     @property
     def node(self) -> Node | None:
@@ -166,9 +166,6 @@ def sequences_first(seen: WatchedRun, value: Tensor) -> Tensor:
     return value.transpose(0, 1) if is_turned else value
 
 
-_IN_A_LAYER = re.compile(r"\.\d+\.")
-
-
 def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:
     """The axes of a tensor of another model, with their symbols as far as it is known what they count.
 
@@ -184,7 +181,7 @@ def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:
         symbols[-2] = "T" if shape[-2] in of_tokens else "row"
         if symbols[1:] == ["H", "T", ""] and shape[-1] == shape[-2]:
             symbols[-1] = "T"
-        elif shape[-1] == len(seen.vocabulary) and symbols[-2] == "T" and not _IN_A_LAYER.search(path):
+        elif shape[-1] == len(seen.vocabulary) and symbols[-2] == "T" and number_in(path) is None:
             symbols[-1] = "V"
     return tuple(zip(symbols, shape, strict=True))
 

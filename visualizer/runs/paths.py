@@ -45,6 +45,12 @@ def layer_of(path: str) -> int:
     return int(found[1]) if found else 0
 
 
+def number_in(path: str) -> int | None:
+    """The first number in the path of any model, as a rule the layer's; None where it has none."""
+    found = re.search(r"(?:^|\.)(\d+)\.", path)
+    return int(found[1]) if found else None
+
+
 def attention_modules(trace: Trace) -> tuple[str, ...]:
     """The paths of the modules that attend, in the order in which they ran."""
     places = (path.rpartition(".") for path in trace)

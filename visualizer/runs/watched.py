@@ -138,6 +138,11 @@ def in_bytes(size: int) -> str:
     return f"{size / 2**20:,.1f} MiB" if size >= 2**20 else f"{max(1, round(size / 2**10)):,} KiB"
 
 
+def sizes_in_words(shape: Sequence[int]) -> str:
+    """``1 × 4 × 9 × 9``."""
+    return " × ".join(f"{size:,}" for size in shape)
+
+
 def n_items(attention: Attention) -> int:
     """Return the number of sequences that are kept of an attention."""
     return attention.shape[0] if attention.weights is None else len(attention.weights)

@@ -17,7 +17,7 @@ from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.stages import derivations
-from visualizer.stages.checks import TOLERANCE, Check, again, dropped, product, short, some_rows
+from visualizer.stages.checks import TOLERANCE, Check, again, dropped, is_exact, product, short, some_rows
 from visualizer.stages.derivations import Cell, Numbers, Reckoning, as_numbers
 from visualizer.stages.entry import StageInRun
 from visualizer.stages.expressions import axis_of
@@ -357,8 +357,7 @@ def framed(
     number = number_at(stage, cell)
     is_same = number == found.value or (math.isnan(number) and math.isnan(found.value))
     difference = 0.0 if is_same else abs(number - found.value)
-    is_exact = stage.value.dtype in (torch.float32, torch.float64)
-    tolerance = derivations.TOLERANCE if is_exact else derivations.ROUNDED
+    tolerance = derivations.TOLERANCE if is_exact(stage.value) else derivations.ROUNDED
     return Derivation(
         title=f"{title}: {what}" if what else title,
         columns=columns.labels if columns else tuple(map(str, range(n_elements))),

@@ -83,12 +83,19 @@ def wirings(run: Run) -> Mapping[str, Wired]:
 def wired(run: Run, path: str) -> Wired:
     """The same of the stage at ``path``."""
     stage = run.trace[path]
-    return _wired(run, stage) if isinstance(stage, OperationStage) else wirings(run)[path]
+    if isinstance(stage, OperationStage):
+        return run.once(("wired", path), lambda: _wired(run, stage))
+    return wirings(run)[path]
 
 
 def _wired(run: Run, stage: OperationStage) -> Wired:
-    """The connections of an operation with those operations and parameters whose numbers are known."""
+    """The connections of an operation with those operations and parameters whose numbers are known.
+
+    A step reads what its formula says, which is no operand of the operation that it ends with.
+    """
     operation, node = stage.operation, stage.node
+    if stage.step is not None:
+        return Wired(node or _NOTHING, ())
     found: tuple[Operand, ...]
     if isinstance(node, Operation) and node.name == "embedding" and isinstance(node.inputs[-1], ParameterInput):
         found = (Operand(node.inputs[-1].name, is_parameter=True, looked_up=_looked_up(run, node.inputs[0])),)

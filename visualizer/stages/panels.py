@@ -18,6 +18,7 @@ from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.operations_run import plain_dims
 from visualizer.runs.run import Run, side_by_side
+from visualizer.runs.watched import sizes_in_words
 from visualizer.safe_text import visible
 from visualizer.stages.entry import Numbers, StageEntry
 from visualizer.stages.operands import Operand, used
@@ -330,8 +331,7 @@ def _parameter_of_another_model(run: Run, operand: Operand, at: tuple[int, int])
     panel = replace(panel, operator=operand.operator)
     if ids:
         ids = ids[: len(panel.rows.labels)]
-        shape = " × ".join(f"{size:,}" for size in value.shape)
-        subtitle = _described(operand.source, shape, panel.array, value.shape)
+        subtitle = _described(operand.source, sizes_in_words(value.shape), panel.array, value.shape)
         texts = [run.vocabulary[one] for one in ids] if run.vocabulary else map(str, ids)
         panel = replace(panel, rows=Axis("row", tuple(texts), numbers=ids), subtitle=subtitle)
     return _transposed(panel) if operand.transposed else panel
@@ -354,7 +354,7 @@ def tensor_panel(
     return Panel(
         name=name,
         title=visible(name.rpartition(".")[2]),
-        subtitle=_described(name, " × ".join(f"{size:,}" for size in value.shape), whole[part], whole.shape),
+        subtitle=_described(name, sizes_in_words(value.shape), whole[part], whole.shape),
         array=whole[part],
         rows=_cut(rows, part.rows),
         columns=_cut(columns, part.columns),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
-from visualizer.runs.paths import layer_of, without_layer
+from visualizer.runs.paths import layer_of, number_in, without_layer
 from visualizer.settings.settings import MOST_LAYERS, Selection
 from visualizer.settings.watched_settings import MOST_SIDE
 from visualizer.state import drafts, state
@@ -27,8 +26,8 @@ def go_to(run: Run, path: str) -> None:
     """Make the stage at ``path`` the current one."""
     if run.seen is not None:
         state.watch(watched_stage=path)
-        if (layer := re.search(r"\.(\d+)\.", path)) is not None:
-            state.select(layer=min(int(layer[1]), MOST_LAYERS - 1))
+        if (layer := number_in(path)) is not None:
+            state.select(layer=min(layer, MOST_LAYERS - 1))
     else:
         state.select(stage=without_layer(path), layer=layer_of(path))
 

@@ -24,8 +24,8 @@ from visualizer.pictures.step import (
     every_head,
     every_part,
     first_drawn,
-    holds_in_row,
-    step_at,
+    holds,
+    signs_of,
 )
 from visualizer.routes.address import picture_address
 from visualizer.runs.head_notes import blocking, head_note
@@ -109,7 +109,7 @@ def render(run: Run, selection: Selection) -> None:
             st.caption(markdown_safe(said))
     _head_note(run, cell)
     _derivation(run, cell)
-    _computation(run, path, selection.depth, with_facts=not selection.hidden)
+    _computation(run, cell, selection.depth, with_facts=not selection.hidden)
     charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     if not selection.hidden:  # other heads are questions of their own
         _every_part(run, cell, selection)
@@ -345,11 +345,12 @@ def _head_note(run: Run, cell: Cell) -> None:
         st.caption(f"{run.head_label(cell.head)}: {note}")
 
 
-def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None:
+def _computation(run: Run, cell: Cell, depth: Depth, *, with_facts: bool) -> None:
     """Draw the computation, in shapes and in code, and what must hold of it: one line that opens.
 
     The facts are those of every head and row. The way to the other words for the stage stands there too.
     """
+    path = cell.path
     found = checks(run, path) if with_facts else ()
     summary = say("checked", checks=summary_line(found)) if found else say("unchecked")
     with st.expander(summary, expanded=not all_hold(found)):
@@ -359,7 +360,7 @@ def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None
         if with_facts:
             _range(run.trace[path].value)
             st.markdown("\n\n".join(check_line(check) for check in found))
-        mount(words(_shapes(run, path), look="code", key="shapes"))
+        mount(words(_shapes(run, _place(cell)), look="code", key="shapes"))
         _code(run, path)
 
 
@@ -391,14 +392,11 @@ def _code(run: Run, path: str) -> None:
         st.code(same.code, language="python", wrap_lines=True)
 
 
-def _shapes(run: Run, path: str) -> list[tuple[Piece, ...]]:
+def _shapes(run: Run, place: Place) -> list[tuple[Piece, ...]]:
     """The formula in shapes, one line for each input and one for the output, symbolic and concrete."""
-    stage = run.trace[path]
-    operands = operands_of(run, path) if step_at(run, path) is None else ()
-    is_equation = run.seen is None or holds_in_row(run, operands, Place(path, 0, 0))
-    signs = [one.operator if is_equation or not i else "," for i, one in enumerate(operands)]
-    inputs = [(sign, *_shape(run, one)) for sign, one in zip(signs, operands, strict=True)]
-    result = ("=" if is_equation else "→") if inputs else ""
+    stage, operands = run.trace[place.path], operands_of(run, place.path)
+    inputs = [(sign, *_shape(run, one)) for sign, one in zip(signs_of(run, place), operands, strict=True)]
+    result = ("=" if holds(run, place) else "→") if inputs else ""
     lines = [*inputs, (result, stage.name, stage.shape_text)]
     width = max(len(name) for _, name, _ in lines)
     return [

@@ -17,6 +17,7 @@ from headlight.masks.intents import plain_context
 from headlight.masks.planes import Passed, Remark
 from model.texts import texts_of
 from visualizer.runs.intended import kind_of, read_intent
+from visualizer.runs.watched import sizes_in_words
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED, UNSAID
@@ -132,7 +133,7 @@ def _array(case: Case, given: Tensor, questions: AbstractContextManager[object])
 
 
 def _shape(given: Tensor) -> str:
-    return " × ".join(f"{size:,}" for size in given.shape)
+    return sizes_in_words(given.shape)
 
 
 def _type_of(given: Tensor) -> str:

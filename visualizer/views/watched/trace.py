@@ -50,9 +50,9 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
         st.info(sentence, icon=":material/info:")
         st.code(_KEEPS.format(what=keep), language="python")
         return
-    if view in ("way", "step") and run.trace and max(map(n_items, run.trace)) > 1:
-        widgets.number("batch", width=130)
     if view in ("way", "step"):
+        if run.trace and max(map(n_items, run.trace)) > 1:
+            widgets.number("batch", width=130)
         show_operations(run_of_operations(run, choices.selection.batch), choices)
     else:
         _of_one_attention(run, *_looked_at(run, choices))
