@@ -87,6 +87,18 @@ class Words:
         return lines or (self.text,)
 
 
+class TooLongError(ValueError):
+    """Too long a text. The message is one sentence.
+
+    Attributes:
+        most: the most tokens of one sequence that can be taken.
+    """
+
+    def __init__(self, sentence: str, most: int) -> None:
+        super().__init__(sentence)
+        self.most = most
+
+
 def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
     """Tokenize a text for a checkpoint.
 
@@ -96,7 +108,8 @@ def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
         most: the most tokens that are taken, if the model itself takes as many.
 
     Raises:
-        ValueError: there is no token, or too many; one sentence.
+        TooLongError: there are too many tokens.
+        ValueError: there is none, or too many lines; one sentence.
     """
     if len(words.lines) > 1 and checkpoint.part != "encoder-decoder":
         return _batch(
@@ -153,11 +166,25 @@ def _check_length(checkpoint: Checkpoint, found: Tokenized, most: int) -> None:
     own = checkpoint.most_tokens
     longest = max(len(found.pieces), len(found.target))
     if own is not None and longest > own:
-        raise ValueError(f"The text has {longest:,} tokens: {checkpoint.name} has positions for {own:,}.")
+        sentence = f"The text has {longest:,} tokens: {checkpoint.name} has positions for {own:,}."
+        raise TooLongError(sentence, min(own, most))
     if longest > most:
-        raise ValueError(f"The text has {longest:,} tokens: {most:,} is the most that is drawn.")
+        raise TooLongError(f"The text has {longest:,} tokens: {most:,} is the most that is drawn.", most)
     if not found.pieces:
         raise ValueError("The text has no token: type something.")
+
+
+def beginning(checkpoint: Checkpoint, text: str, n_tokens: int) -> str:
+    """As much of a text as has so many tokens, with special ones; all of it where their places are not known."""
+    tokenizer = checkpoint.tokenizer
+    pieces = pieces_of(tokenizer, tokenizer(text, **_asked(tokenizer)))
+    ends = [piece.end for piece in pieces if piece.end is not None]
+    if len(pieces) <= n_tokens:
+        return text
+    for end in reversed(ends[: n_tokens - (len(pieces) - len(ends))]):
+        if len(tokenizer(text[:end])["input_ids"]) <= n_tokens:  # half a word may have more tokens than it gave
+            return text[:end]
+    return text
 
 
 def in_template(checkpoint: Checkpoint, text: str) -> str:

@@ -17,7 +17,7 @@ from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
 from visualizer.runs.writer import tokens_given
-from visualizer.safe_text import markdown_safe, visible
+from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.settings.attentions import attention_named, paintings_in
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Selection
@@ -33,6 +33,7 @@ from visualizer.views.predict.covered import covered
 from visualizer.views.watched.pretrained import door
 from visualizer.views.watched.view import show_checkpoint, show_recording
 from visualizer.work.cache import cached_run, prepare_process
+from visualizer.work.cached_operations import cached_operations
 
 say = texts_of(__name__)
 
@@ -94,11 +95,20 @@ def show(choices: Choices) -> None:
         if choices.selection.hidden:
             covered(say("operations"), ask=say("ask"), there={"view": "heads"})
         else:
-            show_checkpoint(run, choices)
+            _operations(run, choices)
     else:
         render(run if view.shows_batch else run.alone(), choices.selection)
     if view.draws_heads:
         _notes(run, choices)
+
+
+def _operations(run: Run, choices: Choices) -> None:
+    try:
+        operations = cached_operations(run)
+    except ValueError as error:
+        _refused(error)
+    else:
+        show_checkpoint(operations, choices)
 
 
 def _notes(run: Run, choices: Choices) -> None:
@@ -111,7 +121,7 @@ def _notes(run: Run, choices: Choices) -> None:
 
 def _refused(error: ValueError) -> None:
     """Say why there is nothing to draw and, where one click can do something about it, the button for it."""
-    st.error(markdown_safe(str(error)), icon=":material/error:")
+    st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
     if not isinstance(error, RefusedError) or error.way_out is None:
         return
     st.button(

@@ -12,9 +12,10 @@ from model import Trace
 from model.config import Architecture
 from model.decoding import Read, Tokens
 from model.tracing import Stage
-from visualizer.runs.checkpoints import MOST_TOKENS, checkpoint_of, has_own_masks, input_of, of_line
+from visualizer.runs.checkpoints import checkpoint_of, has_own_masks, input_of, of_line
 from visualizer.runs.run import Run
 from visualizer.runs.seen import named, per_head, with_heads, without_sinks
+from visualizer.settings.fields import MAX_TOKENS
 
 ROUNDING = 1e-4
 """Up to this share of the largest logit, numbers with and without a cache count as the same."""
@@ -27,7 +28,7 @@ def prompt_of(run: Run) -> Tokens:
 
 def longest_of(run: Run) -> int:
     """The number of tokens that there are positions for after the prompt."""
-    return (checkpoint_of(run.settings).most_tokens or 2 * MOST_TOKENS) - len(prompt_of(run)) + 1
+    return (checkpoint_of(run.settings).most_tokens or 2 * MAX_TOKENS) - len(prompt_of(run)) + 1
 
 
 def end_token(run: Run) -> int | None:

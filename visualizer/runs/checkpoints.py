@@ -16,7 +16,7 @@ from headlight.attentions import Attention
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
 from headlight.pretrained.passes import Pass, Where, in_place_of_errors, memory_of_run, run, with_mask
 from headlight.pretrained.sizes import in_words
-from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
+from headlight.pretrained.tokens import Piece, Tokenized, TooLongError, Words, beginning, pieces_of_ids, tokenized
 from headlight.stages import Stage as SeenOperation
 from headlight.trace import Trace as SeenTrace
 from model import CombinedMask, Trace
@@ -25,8 +25,10 @@ from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
 from visualizer.runs.interventions import edits_of
 from visualizer.runs.kept import KeepsResults
+from visualizer.runs.limits import use_tokens
 from visualizer.runs.masks_in_force import Masks, block_the_same, promised_masks
 from visualizer.runs.paths import in_layer, without_layer
+from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run, in_items
 from visualizer.runs.seen import (
     ALL,
@@ -43,16 +45,14 @@ from visualizer.runs.tokens import TokenSequence
 from visualizer.safe_text import visible
 from visualizer.settings.attentions import MaskedAttention, seen_by
 from visualizer.settings.attentions import attentions_of as masked_attentions
+from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.fitting import usual_mask
 from visualizer.settings.interventions import read_interventions, write_interventions
 from visualizer.settings.settings import Settings
 
 say = texts_of(__name__)
 
-MOST_TOKENS = 512
-"""The longest text that is watched."""
-
-MOST_BYTES = 1_500_000_000
+MOST_BYTES = 2_000_000_000
 """The most memory that the numbers of one pass may take."""
 
 _CLOSE = 1e-2
@@ -114,9 +114,10 @@ def input_of(settings: Settings) -> Tokenized:
     """The tokens that the checkpoint reads.
 
     Raises:
-        ValueError: it is not in memory, or there is no token, or too many.
+        TooLongError: there are too many tokens.
+        ValueError: it is not in memory, or there is no token.
     """
-    return tokenized(checkpoint_of(settings), words_of(settings), MOST_TOKENS)
+    return tokenized(checkpoint_of(settings), words_of(settings), MAX_TOKENS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +187,7 @@ def n_bytes_of(checkpoint: Checkpoint, batches: Mapping[SequenceName, Sequence[T
     """The memory that the attentions and the logits take, as far as the checkpoint says its sizes.
 
     Raises:
-        ValueError: it is more than there is room for; one sentence.
+        TooLongError: it is more than there is room for.
     """
     config = checkpoint.config
     layers, heads, width = (
@@ -194,11 +195,34 @@ def n_bytes_of(checkpoint: Checkpoint, batches: Mapping[SequenceName, Sequence[T
     )
     n_items, longest = len(batches["source"]), max(len(each[0]) for each in batches.values())
     n_stacks = 3 if "target" in batches else 1
-    of_attention = 3 * heads * longest**2 + 4 * longest * width  # weights and two kinds of scores; four vectors
-    found = 4 * n_items * (n_stacks * layers * of_attention + 2 * longest * int(config.vocab_size or 0))
-    if found > MOST_BYTES:
-        raise ValueError(say("too_large", size=in_words(found), most=in_words(MOST_BYTES)))
+    of_attention = heads * longest**2 + 4 * longest * width  # the weights; four vectors
+    found = 4 * n_items * (n_stacks * layers * of_attention + longest * int(config.vocab_size or 0))
+    _check_size(found, longest)
     return found
+
+
+def _check_size(n_bytes: int, n_tokens: int) -> None:
+    """Refuse a pass that takes too much memory. Its share for each token grows with the text, so fewer fit surely.
+
+    Raises:
+        TooLongError: it does.
+    """
+    if n_bytes > MOST_BYTES:
+        sentence = say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES))
+        raise TooLongError(sentence, n_tokens * MOST_BYTES // n_bytes)
+
+
+def refused(settings: Settings, error: TooLongError) -> RefusedError:
+    """The refusal of a text that is too long; the way out is the beginning of each line, where that is known."""
+    checkpoint, words = checkpoint_of(settings), words_of(settings)
+    if words.chat:  # the template has tokens of its own
+        return RefusedError(str(error))
+    texts = {
+        "text": "\n".join(beginning(checkpoint, line, error.most) for line in words.lines),
+        "target": beginning(checkpoint, words.second, error.most - 1) if words.second else "",
+    }
+    changes = {name: text for name, text in texts.items() if text != getattr(settings, name)}
+    return RefusedError(str(error), use_tokens(error.most, len(words.lines), changes) if changes else None)
 
 
 def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, ...] = ()) -> Run:
@@ -241,7 +265,8 @@ def every_operation(settings: Settings) -> SeenTrace:
     """Watch every operation of the same pass, under the same masks and with the same edits.
 
     Raises:
-        ValueError: it takes more memory than there is room for; or as ``run_checkpoint``.
+        TooLongError: it takes more memory than there is room for.
+        ValueError: as ``run_checkpoint``.
     """
     asked = _asked(settings)
     edits = _edits(asked.settings, asked.checkpoint, asked.given)
@@ -254,8 +279,7 @@ def every_operation(settings: Settings) -> SeenTrace:
 
 
 def _whole_pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})) -> Pass:
-    if (size := n_bytes_of_all(checkpoint, given)) > MOST_BYTES:
-        raise ValueError(say("too_large", size=in_words(size), most=in_words(MOST_BYTES)))
+    _check_size(n_bytes_of_all(checkpoint, given), max(len(given.pieces), len(given.target)))
     return run(checkpoint, given, keep="all", edits=edits)
 
 
@@ -450,7 +474,7 @@ def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, SeenOperati
     """The operations that the checkpoint computes of another text; those of the last one are kept."""
     kept = _OTHER_TEXT.get(checkpoint)
     if kept is None or kept[0] != words:
-        stages = _whole_pass(checkpoint, tokenized(checkpoint, words, MOST_TOKENS)).trace.stages
+        stages = _whole_pass(checkpoint, tokenized(checkpoint, words, MAX_TOKENS)).trace.stages
         kept = _OTHER_TEXT[checkpoint] = words, stages
     return kept[1]
 

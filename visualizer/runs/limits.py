@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from model.texts import texts_of
 from visualizer.runs.needed_memory import bytes_for
@@ -53,7 +55,12 @@ def way_out(settings: Settings) -> WayOut | None:
         return None
     if n_lines < len(lines_of(settings.text)):
         return WayOut(say("use_lines", n=n_lines), changes)
-    label = say("use_tokens_of_each", n=n_most) if n_lines > 1 else say("use_tokens", n=n_most)
+    return use_tokens(n_most, n_lines, changes)
+
+
+def use_tokens(n_tokens: int, n_lines: int, changes: Mapping[str, Any]) -> WayOut:
+    """The way out that leaves so many tokens of each line."""
+    label = say("use_tokens_of_each", n=n_tokens) if n_lines > 1 else say("use_tokens", n=n_tokens)
     return WayOut(label, changes)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from headlight.pretrained.tokens import TooLongError
 from visualizer.components.axis import SequenceName
-from visualizer.runs.checkpoints import batches_of, input_of, n_bytes_of
+from visualizer.runs.checkpoints import batches_of, input_of, n_bytes_of, refused
 from visualizer.runs.checkpoints import checkpoint_of as opened_checkpoint
 from visualizer.runs.limits import problem_with_size, problem_with_text, way_out
 from visualizer.runs.masks_in_force import Masks, promised_masks, readable_painting
@@ -54,9 +55,13 @@ def prepare(settings: Settings) -> Prepared:
     if settings.weights in WORKED_EXAMPLES:
         return Prepared(settings, None, {})
     if settings.weights == PRETRAINED:
-        batches = batches_of(input_of(settings))
+        try:
+            batches = batches_of(input_of(settings))
+            n_bytes = n_bytes_of(opened_checkpoint(settings), batches)
+        except TooLongError as error:
+            raise refused(settings, error) from error
         settings, complaints = readable_painting(settings, batches)
-        return Prepared(settings, None, {}, complaints, n_bytes_of(opened_checkpoint(settings), batches))
+        return Prepared(settings, None, {}, complaints, n_bytes)
     settings, of_scores = readable_change(settings)
     if problem := problem_with_text(settings):
         raise RefusedError(problem, way_out(settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -137,7 +137,7 @@ def cut(attention: Attention, items: slice = ALL, queries: slice = ALL, keys: sl
 
 
 class SeenStage(Stage):
-    """A stage whose tensor is made when it is first asked for: those of thirty layers are rarely all looked at."""
+    """A stage whose tensor is made each time it is asked for: kept, the scores would double the memory of a run."""
 
     make: Callable[[], Tensor]
 
@@ -146,7 +146,7 @@ class SeenStage(Stage):
         for name, value in given.items():
             object.__setattr__(self, name, value)
 
-    @cached_property
+    @property
     def value(self) -> Tensor:
         """The tensor, in single precision."""
         return self.make()

@@ -6,8 +6,9 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from headlight.pretrained.checkpoint import Checkpoint
+from headlight.pretrained.tokens import TooLongError
 from headlight.trace import Trace
-from visualizer.runs.checkpoints import MOST_BYTES, checkpoint_of, every_operation, labels_of, of_line
+from visualizer.runs.checkpoints import MOST_BYTES, checkpoint_of, every_operation, labels_of, of_line, refused
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun
@@ -23,15 +24,19 @@ def cached_operations(run: Run) -> Run:
     """The run whose stages are the operations of a checkpoint's run, over the sequence that is looked at alone.
 
     Raises:
-        ValueError: they take more memory than there is room for, or the checkpoint is not in memory.
+        RefusedError: they take more memory than there is room for.
+        ValueError: the checkpoint is not in memory.
     """
     settings = as_asked(of_line(run.settings, run.item))
     checkpoint = checkpoint_of(settings)
     with _watching:
         kept = _WATCHED.setdefault(checkpoint, Kept(2 * MOST_BYTES, size=lambda seen: seen.trace.nbytes))
         if (found := kept.get(settings)) is None:
-            with sign_of_work():
-                found = kept.keep(settings, _watched(checkpoint, every_operation(settings)))
+            try:
+                with sign_of_work():
+                    found = kept.keep(settings, _watched(checkpoint, every_operation(settings)))
+            except TooLongError as error:
+                raise refused(run.settings, error) from error
     return run_of_operations(found, settings=settings)
 
 

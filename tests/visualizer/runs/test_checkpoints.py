@@ -12,8 +12,10 @@ from headlight.pretrained.tokens import Words, tokenized
 from model.masks import causal
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from visualizer.masks import OWN
-from visualizer.runs.checkpoints import checkpoint_of, opened
+from visualizer.runs.checkpoints import batches_of, checkpoint_of, input_of, n_bytes_of, n_bytes_of_all, opened
 from visualizer.runs.paths import attention_modules
+from visualizer.runs.prepare import prepare
+from visualizer.runs.refusals import RefusedError
 from visualizer.runs.saved import as_trace
 from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.fitting import fitted, usual_mask
@@ -22,6 +24,7 @@ from visualizer.settings.painted_mask import EVERYWHERE, Scope, write_planes
 from visualizer.settings.settings import Settings
 from visualizer.stages.head_measures import measure_heads
 from visualizer.work.cache import cached_run
+from visualizer.work.cached_operations import cached_operations
 
 HEAD, HEAD_DIM = 1, 4
 PROJECTIONS = {
@@ -228,6 +231,45 @@ def test_a_recording_of_it_holds_every_attention(settings_of):
     trace = as_trace(run)
     assert [attention.weights is not None for attention in trace] == [True, True]
     assert trace.texts.encoder == (run.tokens["source"].tokens,)
+
+
+@pytest.mark.parametrize(
+    ("family", "text", "batch"),
+    [
+        ("gpt2", "the cat " * 40, False),
+        ("llama", "the cat\n" + "un the cat " * 20, True),
+        ("bart", "the " * 90, False),
+    ],
+)
+def test_a_text_that_is_too_long_has_its_beginning_as_the_way_out(family, text, batch, settings_of):
+    settings = settings_of(family, text, pretrained_batch=batch)
+    with pytest.raises(RefusedError, match=r"The text has .* tokens: .* has positions for 64\.") as refusal:
+        prepare(settings)
+    way_out = refusal.value.way_out
+    assert way_out.label == ("Use the first 64 tokens of each line" if batch else "Use the first 64 tokens")
+    assert settings.text.startswith(way_out.changes["text"])
+    shorter = replace(settings, **way_out.changes)
+    assert 60 <= len(batches_of(input_of(shorter))["source"][-1]) <= 64
+
+
+@pytest.mark.parametrize("of_operations", [False, True])
+def test_a_pass_that_takes_too_much_memory_has_a_shorter_text_as_the_way_out(
+    of_operations, settings_of, monkeypatch
+):
+    def run_of(settings):
+        return cached_operations(cached_run(settings)) if of_operations else cached_run(settings)
+
+    settings = settings_of("llama", "the cat " * 9)
+    checkpoint, given = checkpoint_of(settings), input_of(settings)
+    size = n_bytes_of_all(checkpoint, given) if of_operations else n_bytes_of(checkpoint, batches_of(given))
+    monkeypatch.setattr("visualizer.runs.checkpoints.MOST_BYTES", size - 1)
+    with pytest.raises(RefusedError, match=r"The numbers of this pass would take .* Shorten the text\.") as refusal:
+        run_of(settings)
+    shorter = replace(settings, **refusal.value.way_out.changes)
+    assert run_of(shorter)
+    n_tokens, n_fitting = (len(input_of(each).pieces) for each in (settings, shorter))
+    assert refusal.value.way_out.label == f"Use the first {n_tokens - 1} tokens"
+    assert n_tokens - 3 <= n_fitting < n_tokens
 
 
 def test_what_is_not_in_memory_is_said(settings_of):

@@ -23,7 +23,6 @@ from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.checkpoints import (
     MOST_BYTES,
-    MOST_TOKENS,
     checkpoint_of,
     has_own_masks,
     input_under_masks,
@@ -35,6 +34,7 @@ from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe, visible
 from visualizer.server.mount import mount
+from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.fitting import as_asked
 from visualizer.settings.settings import Settings, masked_attention
 from visualizer.views.lab.case import Case
@@ -90,7 +90,7 @@ def _promised_of(run: Run) -> Tensor:
 
 def _padding(checkpoint: Checkpoint, words: Words) -> None:
     """Say whether the padding of a batch changes anything for its tokens."""
-    given = tokenized(checkpoint, words, MOST_TOKENS)
+    given = tokenized(checkpoint, words, MAX_TOKENS)
     if not any(piece.padding for line in given.lines for piece in line):
         return
     kept = _PADDING.setdefault(checkpoint, Kept(room=16))

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import streamlit as st
-
 from visualizer.runs.run import Run
-from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.state.state import Choices
 from visualizer.views.watched import recordings
 from visualizer.views.watched.on_top import OnTop
 from visualizer.views.watched.trace import show_operations, show_trace
-from visualizer.work.cached_operations import cached_operations
 
 
 def show_recording(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> None:
@@ -29,13 +25,8 @@ def show_recording(choices: Choices, strip: OnTop, no_strip: Callable[[], None])
         show_trace(recorded, replace(choices, selection=replace(choices.selection, hidden=False)))
 
 
-def show_checkpoint(run: Run, choices: Choices) -> None:
+def show_checkpoint(operations: Run, choices: Choices) -> None:
     """Draw the operations of a checkpoint's pass over the sequence that is looked at."""
-    try:
-        operations = cached_operations(run)
-    except ValueError as error:
-        st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
-        return
     watched = replace(choices.watched, watched_first_query=0)
     alone = replace(choices, selection=replace(choices.selection, batch=0), watched=watched)
     show_operations(operations, alone)

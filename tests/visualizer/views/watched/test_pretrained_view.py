@@ -82,6 +82,19 @@ def test_a_loaded_model_writes_on_and_is_stepped_through(tiny):
     assert not app.exception
 
 
+@pytest.mark.parametrize("view", ["heads", "step"])
+def test_a_text_that_is_too_long_is_shortened_by_one_click(view, tiny, monkeypatch):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "text": "the cat " * (16 if view == "heads" else 4)}
+    if view == "step":
+        monkeypatch.setattr("visualizer.runs.checkpoints.MOST_BYTES", 100_000)
+    app = open_app(view=view, source="pretrained", **query)
+    assert app.button(key="way_out").label.startswith("Use the first ")
+    app.button(key="way_out").click().run()
+    assert not app.error
+    assert query["text"].startswith(link_of(app)["text"])
+
+
 def test_a_mask_is_written_proved_and_its_own_comes_back(tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "text": "the cat"}
