@@ -80,6 +80,7 @@ class Stages:
         self._path = path
         self._options = options
         self._edits = edits
+        self._modules = None if options.keep == "all" else {path.rpartition(".")[0] for path in edits}
         self._parameters = parameters_of(model)
         self._names = {id(tensor): name for name, tensor in reversed(self._parameters.items())}
         self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
@@ -117,14 +118,18 @@ class Stages:
         """Take note of what a function came to, and give what the model is to go on with."""
         if any(isinstance(each, Tensor) and each.is_nested for each in (*args, *kwargs.values(), output)):
             return output  # it has no one shape
-        if self._options.wants(self._path()):
+        if self._wants(self._path()):
             return self._note_each(function, name_of(function), args, kwargs, output, self._path())
         return output
 
     def fused(self, module: str, forward: Function, args: Arguments, kwargs: Keywords, output: object) -> None:
         """Take note of what a whole module came to in one fused step, which the model goes on with."""
-        if self._options.wants(module):
+        if self._wants(module):
             self._note_each(forward, "fused", args, kwargs, output, module)
+
+    def _wants(self, module: str) -> bool:
+        """True if the operations of a module are kept: of all, or of those with an edit alone."""
+        return module in self._modules if self._modules is not None else self._options.wants(module)
 
     def _note_each(
         self, function: Function, name: str, args: Arguments, kwargs: Keywords, output: object, module: str

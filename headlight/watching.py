@@ -64,22 +64,21 @@ def watch(
         heads: the heads to keep; None for all.
         to: the device to keep them on, such as ``"cpu"``; None for where they are computed.
         edits: functions from what a stage came to, to a tensor of the same shape and number type that the model
-            goes on with in its place, by the path in ``Trace.stages``; only where all is kept. A module that
-            PyTorch could fuse is then computed step by step. Those of ``model.edits`` fit.
+            goes on with in its place, by the path in ``Trace.stages``, where the operations of the same module
+            are kept in any case. A module that PyTorch could fuse is then computed step by step. Those of
+            ``model.edits`` fit.
 
     Yields:
         the trace, complete when the block ends.
 
     Raises:
-        ValueError: ``keep`` is none of the four, or ``edits`` are given where it is not ``"all"``; an edit gives
-            another shape, or is of a stage that was not computed.
+        ValueError: ``keep`` is none of the four; an edit gives another shape, or is of a stage that was not
+            computed.
         IndexError: there is no such ``item`` or no such head.
     """
     options = Options(
         None if layers is None else tuple(layers), keep, item, None if heads is None else tuple(heads), to
     )
-    if edits and keep != "all":
-        raise ValueError('edits are of stages, which are there with keep="all"')
     trace = Trace()
     watcher = _Watcher(model, options, trace, edits or {})
     try:
@@ -132,7 +131,9 @@ class _Watcher(TorchFunctionMode):
         self._trace = trace
         self._modules = RunningModules(model)
         self._written = WrittenAttentions(model, self._begin, self._unweighted)
-        self.stages = Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" else None
+        self.stages = (
+            Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" or edits else None
+        )
         self._edits = edits
         self._readers: dict[Any, known_functions.Reader | None] = {
             F.scaled_dot_product_attention: known_functions.scaled_dot_product_attention,

@@ -55,6 +55,8 @@ say = texts_of(__name__)
 MOST_BYTES = 2_000_000_000
 """The most memory that the numbers of one pass may take."""
 
+_FEW = 8
+
 _CLOSE = 1e-2
 """The same of a context, as a share of it, with what bfloat16 makes of it at most."""
 
@@ -329,7 +331,7 @@ def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
     """The settings that a checkpoint fixes."""
 
     def find() -> Mapping[str, Any]:
-        named = _named(checkpoint, run(checkpoint, given, keep="shapes").trace, len(given.lines) or 1)
+        named = _named(checkpoint, run(checkpoint, _few(given), keep="shapes").trace, 1)
         depths = [len(list(_layers(kind.path, named))) for kind in masked_attentions(checkpoint.part)]
         of_decoder = depths[1] if len(depths) > 1 and depths[1] != depths[0] else 0
         n_heads = next(iter(named.values())).n_heads
@@ -337,6 +339,14 @@ def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
         return {**found, "n_decoder_layers": of_decoder}
 
     return _known_of(checkpoint).once("shape", find)
+
+
+def _few(given: Tokenized) -> Tokenized:
+    """The beginning of its longest sequence, for a pass of which names and sizes alone are asked."""
+    lines = given.lines or (given.pieces,)
+    longest = min(range(len(lines)), key=lambda line: sum(piece.padding for piece in lines[line]))
+    inputs = {name: value[longest : longest + 1, :_FEW] for name, value in given.inputs.items()}
+    return Tokenized(lines[longest][:_FEW], given.target[:_FEW], given.text, inputs)
 
 
 # Its masks.
@@ -446,10 +456,9 @@ def _operations(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, str]:
     """The operation whose result is the context of an attention, by the path of the context."""
 
     def find() -> Mapping[str, str]:
-        seen = _whole_pass(checkpoint, given).trace
+        seen = _whole_pass(checkpoint, _few(given)).trace
         found = {
-            f"{path}.context": _context(seen.stages, each)
-            for path, each in _named(checkpoint, seen, len(given.lines) or 1).items()
+            f"{path}.context": _context(seen.stages, each) for path, each in _named(checkpoint, seen, 1).items()
         }
         return {path: operation for path, operation in found.items() if operation}
 
@@ -490,7 +499,7 @@ def _pass(asked: _Asked, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Ten
     """
     checkpoint, masked = asked.checkpoint, asked.masked
     with in_place_of_errors(_takes_no_mask(asked)):
-        seen = _whole_pass(checkpoint, masked, edits) if edits else run(checkpoint, masked, keep="attentions")
+        seen = run(checkpoint, masked, keep="attentions", edits=edits)
     values = {path: seen.trace.stages[path].value for path in edits}
     seen.trace.stages, seen.trace.parameters = {}, {}  # nothing else is drawn of them here
     return seen, {path: value for path, value in values.items() if value is not None}
