@@ -39,13 +39,19 @@ OTHERS = {
 }
 """With sinks, with windows, and with sequences and heads in one axis, of the keys or of all."""
 
+IN_BLOCKS = {
+    "led": ("LEDForConditionalGeneration", {**BART, "attention_window": 4}),
+    "longt5": ("LongT5ForConditionalGeneration", T5),
+}
+"""With an encoder that attends block by block."""
+
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 def saved(family: str, folder: Path) -> Path:
     """A random model of a family, with its tokenizer, as a checkpoint."""
-    name, sizes = {**FAMILIES, **OTHERS}[family]
-    tokenizer = wordpiece() if family == "bert" else byte_level(ends=family in ("bart", "t5"))
+    name, sizes = {**FAMILIES, **OTHERS, **IN_BLOCKS}[family]
+    tokenizer = wordpiece() if family == "bert" else byte_level(ends=family in ("bart", "t5", *IN_BLOCKS))
     kind = getattr(transformers, name)
     config = kind.config_class(
         vocab_size=len(tokenizer), pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2, **sizes

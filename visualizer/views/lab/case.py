@@ -15,7 +15,7 @@ from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
-from visualizer.settings.attentions import MaskedAttention, attention_named, changed_for, seen_by
+from visualizer.settings.attentions import MaskedAttention, attention_named, attentions_of, changed_for, seen_by
 from visualizer.settings.painted_mask import Scope
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
@@ -125,7 +125,23 @@ class Case:
 
 def case_of(run: Run, selection: Selection) -> Case:
     """The case that is looked at."""
-    return case_in(run, selection, attention_named(selection.attention, run.settings.architecture))
+    found = attentions_over_tokens(run)
+    asked = attention_named(selection.attention, run.settings.architecture)
+    return case_in(run, selection, asked if asked in found else found[0])
+
+
+def attentions_over_tokens(run: Run) -> tuple[MaskedAttention, ...]:
+    """The attentions that have a mask: of a checkpoint some may attend block by block, or may not be seen."""
+
+    def is_over_tokens(attention: MaskedAttention) -> bool:
+        mask = run.promised.get(in_layer(attention.path, 0))
+        if mask is None:
+            return False
+        size = (len(run.tokens[attention.queries]), len(run.tokens[attention.keys]))
+        found = (1, 1) if mask.allowed is None else mask.allowed.shape[-2:]
+        return all(n in (1, wanted) for n, wanted in zip(found, size, strict=True))
+
+    return tuple(filter(is_over_tokens, attentions_of(run.settings.architecture)))
 
 
 def case_in(run: Run, selection: Selection, attention: MaskedAttention) -> Case:

@@ -13,10 +13,9 @@ from headlight.masks.mask_case import Finding, MaskCase
 from model.texts import texts_of
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import layer_of, without_layer
-from visualizer.settings.attentions import attentions_of
 from visualizer.settings.painted_mask import asks_for_head
 from visualizer.state import state
-from visualizer.views.lab.case import Case, case_in
+from visualizer.views.lab.case import Case, attentions_over_tokens, case_in
 from visualizer.views.lab.findings_of_array import draw_finding
 from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 from visualizer.views.lab.planes import Found, Plane, index_of, judged
@@ -44,7 +43,7 @@ def found_beside(case: Case) -> tuple[tuple[Case, Found], ...]:
     run, selection = case.run, case.selection
     others = [
         case_in(run, selection, attention)
-        for attention in attentions_of(run.settings.architecture)
+        for attention in attentions_over_tokens(run)
         if attention != case.attention
     ]
     return tuple((other, found) for other in others for found in _found_in(other, list(_planes(other))))

@@ -12,7 +12,7 @@ from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokens import Words, tokenized
 from tests.controls import chosen
-from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
+from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, IN_BLOCKS, OTHERS, saved
 from tests.visualizer.guide.test_path_end import card_of
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app, pictures, said
@@ -223,6 +223,18 @@ def test_a_path_of_a_checkpoint_that_is_not_open_has_a_way_out(tiny):
     app.button(key="leave_path").click().run()
     assert "guided" not in link_of(app)
     assert any(one.label == "Checkpoint" for one in app.selectbox)
+
+
+@pytest.mark.parametrize("attention", ["encoder", "cross"])
+@pytest.mark.parametrize("family", IN_BLOCKS)
+def test_the_lab_has_the_attentions_over_tokens_alone(family, attention, tmp_path):
+    folder = str(saved(family, tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "target": "un the"}
+    app = open_app(view="lab", source="pretrained", attention=attention, **query)
+    assert not app.exception
+    painter = next(header for _, header in headers(app) if header["key"] == "mask_painter")
+    assert painter["rows"]["sequence"] == "target"
 
 
 @pytest.mark.parametrize("view", ["heads", "compare", "lab", "way", "step", "generate"])
