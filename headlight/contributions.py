@@ -374,7 +374,15 @@ class Contributions:
             inputs = list(takewhile(lambda plateau: self._is_input(plateau[0]), plateaus))
             plateaus = [*inputs[-1:], *plateaus[len(inputs) :]]
             places = tuple(path for plateau in plateaus for path in plateau)
-            yield Stream(last, wrote, places, tuple(plateau[0] for plateau in plateaus), steps)
+            stream = Stream(last, wrote, places, tuple(plateau[0] for plateau in plateaus), steps)
+            if self._has_a_row_for_each_token(stream):
+                yield stream
+
+    def _has_a_row_for_each_token(self, stream: Stream) -> bool:
+        """False where tokens are sent to experts with attentions of their own, which have other rows."""
+        n_items, n_tokens = self._shape_of(stream)
+        *steps, last = (self._values[path].shape[:-1].numel() for path in stream.steps)
+        return last == n_items * n_tokens and set(steps) <= {1, n_tokens, last}
 
     def _is_input(self, path: str) -> bool:
         """True if neither an attention nor a linear layer wrote to a stage."""

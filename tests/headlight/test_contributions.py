@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import transformers
 from torch import nn
 
 import headlight
@@ -50,6 +51,19 @@ def test_the_parts_sum_to_the_stream_at_every_place(family):
             torch.testing.assert_close(place.stream, rows_of(trace, place.path), rtol=0, atol=0)
         heads = [term for term in last.terms if term.kind == "head"]
         assert len(heads) == sum(trace[path].n_heads for path in found.attentions_of(stream))
+
+
+def test_attentions_of_experts_write_to_no_stream():
+    """Each token has two experts of JetMoE, whose attentions have rows of their own."""
+    config = transformers.JetMoeConfig(
+        vocab_size=64, hidden_size=16, num_hidden_layers=2, num_key_value_heads=2, kv_channels=4,
+        intermediate_size=32, num_local_experts=2, num_experts_per_tok=1,
+    )  # fmt: skip
+    model = transformers.JetMoeForCausalLM(config).eval()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(IDS)
+    assert len(trace) == 2
+    assert not contributions_of(trace).streams
 
 
 def rows_of(trace, path):
