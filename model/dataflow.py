@@ -119,15 +119,15 @@ def _record(model: nn.Module, run: Callable[[], object], places: Mapping[str, st
     return _Reading(notes, trace, model).expressions()
 
 
-def evaluate(node: Node, trace: Trace, model: nn.Module) -> Tensor:
-    """Compute an expression from the stages of a trace and the parameters of a model."""
+def evaluate(node: Node, trace: Trace, parameters: Mapping[str, Tensor]) -> Tensor:
+    """Compute an expression from the stages of a trace and the parameters of its model, by their names."""
     if isinstance(node, StageInput):
         return trace[node.path].value
     if isinstance(node, ParameterInput):
-        return parameters_of(model)[node.name]
+        return parameters[node.name]
     if isinstance(node, Constant):
         return node.value
-    return node.apply(tuple(evaluate(part, trace, model) for part in node.inputs))
+    return node.apply(tuple(evaluate(part, trace, parameters) for part in node.inputs))
 
 
 def inputs_of(node: Node) -> Iterator[StageInput | ParameterInput]:

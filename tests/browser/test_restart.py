@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import APP, load, start_server
-from tests.browser.headlight_page import PROBE, link_of, pill
+from tests.browser.headlight_page import PROBE, link_of
 from tests.pages import fresh_context
 
 
@@ -73,11 +73,6 @@ def test_what_is_done_first_after_a_restart_is_done(page, server):
     page.get_by_role("radio", name="Compare", exact=True).click()
     expect(page.locator(".st-key-compare_grids")).to_be_visible()
     assert link_of(page) == {"view": "compare", "text": "a b c d e f"}
-    kill(page, server)
-    restart(page, server)
-    pill(page, "mask_a", "Strided").click()
-    page.wait_for_url(lambda url: "mask_a=strided" in url)
-    assert link_of(page) == {"view": "compare", "text": "a b c d e f", "mask_a": "strided"}
 
 
 def test_a_picture_and_a_server_that_was_started_again_hear_of_each_other(page, server):

@@ -51,7 +51,7 @@ def test_a_training_ends_by_itself(open_app):
     expect(page.locator(".curves svg")).to_have_count(2)
 
 
-def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
+def test_it_draws_itself_while_it_runs_and_is_stopped_and_kept_after_any_reload(open_app):
     page = open_app(**a_training(20_000))
     start(page)
     runs(page)
@@ -65,6 +65,10 @@ def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
     runs(page)
     page.get_by_role("button", name="Stop").click()
     wait_for(page, "Stopped after")
+    stopped = page.get_by_text(re.compile("Stopped after")).first.inner_text()
+    page.reload()
+    expect(moments(page)).to_contain_text(stopped)
+    expect(bars(page)).to_have_count(0)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download its weights").click()
     assert re.fullmatch(r"reverse_step_\d+\.safetensors", download.value.suggested_filename)
@@ -74,20 +78,6 @@ def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
     assert link["weights"] == "trained"
     assert link["checkpoint"]
     expect(page.get_by_role("radio", name="Step through", exact=True)).to_have_attribute("aria-checked", "true")
-
-
-def test_a_stopped_training_is_stopped_after_any_reload_and_kept(open_app):
-    page = open_app(**a_training(20_000))
-    start(page)
-    runs(page)
-    page.reload()
-    runs(page)
-    page.get_by_role("button", name="Stop").click()
-    wait_for(page, "Stopped after")
-    stopped = page.get_by_text(re.compile("Stopped after")).first.inner_text()
-    page.reload()
-    expect(moments(page)).to_contain_text(stopped)
-    expect(bars(page)).to_have_count(0)
 
 
 def another_task_stands_alone_on_the_screen(page: Page) -> None:

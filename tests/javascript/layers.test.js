@@ -10,8 +10,10 @@ const array = (numbers, nLayers) => ({
 });
 
 test("the layer shown is asked for first, and nothing twice", () => {
-  assert.deepEqual(layersInTurn(1, [0, 1, 2]), [[1], [0, 2]]);
-  assert.deepEqual(layersInTurn(0, [0]), [[0]]);
+  assert.deepEqual(layersInTurn(1, [0, 1, 2], 64), [[1], [0, 2]]);
+  assert.deepEqual(layersInTurn(0, [0], 64), [[0]]);
+  assert.deepEqual(layersInTurn(1, [0, 1, 2, 3], 2 ** 24), [[1], [0, 2], [3]]);
+  assert.deepEqual(layersInTurn(1, [0, 1, 2], 2 ** 26), [[1], [0], [2]]);
 });
 
 test("each layer comes to its place, in whatever order they arrive", () => {

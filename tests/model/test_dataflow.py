@@ -14,6 +14,7 @@ from model.dataflow import (
     evaluate,
     inputs_of,
     operations_of,
+    parameters_of,
     record_dataflow,
 )
 from model.tracing import TracedModule
@@ -38,7 +39,7 @@ def test_every_expression_gives_its_stage(architecture, norm, masked, training):
         run()
     assert list(flow) == list(trace)
     for path, node in flow.items():
-        assert torch.equal(evaluate(node, trace, model), trace[path].value), path
+        assert torch.equal(evaluate(node, trace, parameters_of(model)), trace[path].value), path
 
 
 def test_what_an_attention_is_computed_from():
@@ -97,7 +98,7 @@ def test_a_tensor_that_gives_its_shape_alone_is_no_input():
     assert list(operations_of(flow["y"])) == ["add", "expand_as", "mul"]
     with record(model) as trace:
         model(x, other)
-    assert torch.equal(evaluate(flow["y"], trace, model), trace["y"].value)
+    assert torch.equal(evaluate(flow["y"], trace, parameters_of(model)), trace["y"].value)
 
 
 @pytest.mark.parametrize("architecture", ["encoder", "encoder-decoder"])
@@ -109,7 +110,7 @@ def test_a_module_that_asks_whether_its_inputs_are_one_tensor_computes_what_it_a
         model(*inputs)
     assert list(flow) == list(trace)
     for path, node in flow.items():
-        assert torch.equal(evaluate(node, trace, model), trace[path].value), path
+        assert torch.equal(evaluate(node, trace, parameters_of(model)), trace[path].value), path
     names = {part.name for node in flow.values() for part in inputs_of(node) if isinstance(part, ParameterInput)}
     assert f"{architecture.rpartition('-')[2]}.layers.0.self_attention.w_qkv.weight" in names
 
@@ -133,4 +134,6 @@ def test_parts_are_followed_and_what_is_written_into_is_not():
     assert flow["again"] == StageInput("x"), "the very tensor that came from outside"
     with record(model) as trace:
         model(x)
-    assert all(torch.equal(evaluate(node, trace, model), trace[path].value) for path, node in flow.items())
+    assert all(
+        torch.equal(evaluate(node, trace, parameters_of(model)), trace[path].value) for path, node in flow.items()
+    )

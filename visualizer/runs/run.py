@@ -175,7 +175,7 @@ class Run(KeepsResults):
         """The same, kept with the tensors from outside that it holds."""
         return self.record_dataflow()
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, Tensor]:
         """The parameters and buffers that its stages are computed with, by their names."""
         return parameters_of(self.model) if self.seen is None else self.seen.trace.parameters
@@ -186,7 +186,7 @@ class Run(KeepsResults):
         Raises:
             KeyError: a stage or a parameter of another model was not kept.
         """
-        return evaluate(node, self.trace, self.model) if self.seen is None else self.seen.values(node)
+        return evaluate(node, self.trace, self.parameters) if self.seen is None else self.seen.values(node)
 
     @cached_property
     def structure(self) -> Hashable:

@@ -56,7 +56,7 @@ def is_its_expression(run: Run, path: str) -> tuple[str, bool]:
     """Check that a stage, computed again from its inputs by the recorded operations, is the same bit by bit."""
     node = run.dataflow[path]
     with torch.no_grad():
-        again = evaluate(node, run.trace, run.model)
+        again = evaluate(node, run.trace, run.parameters)
     operations = " → ".join(operations_of(node)) or say("no_operation")
     if torch.equal(again, run.trace[path].value):
         return say("equal", operations=operations), True
@@ -75,7 +75,7 @@ _SHAPE_ONLY = frozenset(
 
 def reckon(run: Run, path: str, index: tuple[int, ...]) -> Reckoning:
     """Return the reckoning of the number at ``index`` of a stage."""
-    return reckon_node(run.dataflow[path], index, lambda node: evaluate(node, run.trace, run.model))
+    return reckon_node(run.dataflow[path], index, lambda node: evaluate(node, run.trace, run.parameters))
 
 
 def reckon_node(

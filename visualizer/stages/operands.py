@@ -71,6 +71,10 @@ _WIRINGS: dict[Hashable, Mapping[str, Wired]] = {}
 
 def wirings(run: Run) -> Mapping[str, Wired]:
     """Return the connections of every stage, recorded once for all runs of one structure."""
+    return run.once("wirings", lambda: _wirings(run))
+
+
+def _wirings(run: Run) -> Mapping[str, Wired]:
     if run.structure not in _WIRINGS:
         flow = run.record_dataflow().items()
         found = {path: Wired(_without_tensors(node), operands_in(node, run.parameters)) for path, node in flow}

@@ -82,7 +82,8 @@ export class PaintedHeads {
 
   /** All layers at once where they are few numbers; else the one looked at, then the others. */
   inTurn() {
-    return this.isSmall() ? [this.layers] : layersInTurn(this.live.layer, this.layers);
+    const { layer, names } = this.live;
+    return this.isSmall() ? [this.layers] : layersInTurn(layer, this.layers, names[0].length * this.nCells);
   }
 
   isSmall() {

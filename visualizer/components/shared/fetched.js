@@ -152,9 +152,10 @@ export class LayeredPicture extends FetchedPicture {
   }
 
   addressesOf(header) {
-    const nLayers = header.head_names.length;
-    const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), [...header.head_names.keys()]);
-    return inTurn.map((layers) => addressOfLayers(header.address, layers));
+    const { address, head_names: names, rows, columns } = header;
+    const nNumbers = names[0].length * rows.labels.length * columns.labels.length;
+    const inTurn = layersInTurn(this.controls.layerAfter(header, names.length), [...names.keys()], nNumbers);
+    return inTurn.map((layers) => addressOfLayers(address, layers));
   }
 
   joined(found, answer, header) {

@@ -3,6 +3,7 @@
 import { must } from "./must.js";
 
 const AT_ONCE = 2 ** 18; // the most numbers that are fetched for every move of the pointer
+const IN_ONE_ANSWER = 2 ** 25; // the most that the server makes ready at a time, if one layer has no more
 
 /**
  * The numbers of a picture of all layers, of which some arrive before others: `numbers` with those of one more answer.
@@ -46,10 +47,13 @@ export function layerOf(array, layer) {
   return array.byLayer ? must(array.byLayer.get(layer), `layer ${layer} has not arrived`) : partOf(array, layer);
 }
 
-/** The requests for some layers: the one shown first, the others after it. */
-export function layersInTurn(shown, layers) {
+/** The requests for some layers of so many numbers each: the one shown first, the others after it. */
+export function layersInTurn(shown, layers, nNumbers) {
   const others = layers.filter((layer) => layer !== shown);
-  return others.length ? [[shown], others] : [[shown]];
+  const size = Math.max(1, Math.floor(IN_ONE_ANSWER / nNumbers));
+  const inTurn = [[shown]];
+  for (let first = 0; first < others.length; first += size) inTurn.push(others.slice(first, first + size));
+  return inTurn;
 }
 
 /** True if the numbers of all layers are few enough to be fetched for every move of the pointer. */
