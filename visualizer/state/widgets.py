@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -92,9 +93,12 @@ def slider(name: str, step: float = 1, **more: object) -> None:
     st.slider(_FIELDS[name].label, *_bounds(name), step=step, **_usual(name, more))
 
 
-def number(name: str, step: float = 1, **more: object) -> None:
-    """A field for a number from the least to the most."""
-    st.number_input(_FIELDS[name].label, *_bounds(name), step=step, **_usual(name, more))
+def number(name: str, step: float = 1, most: float = math.inf, **more: object) -> None:
+    """A field for a number from the least to the most, or to what there is ``most`` of."""
+    least, largest, value = _bounds(name)
+    shown = min(value, most)
+    given = {"key": controls.give(name, shown), "help": _FIELDS[name].help, **more}
+    st.number_input(_FIELDS[name].label, least, min(largest, most), shown, step=step, **given)
 
 
 def option(name: str, options: Sequence[float], zero: str = "0", **more: object) -> None:

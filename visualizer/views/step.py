@@ -301,9 +301,9 @@ def _window(run: Run, cell: Cell) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         if len(rows) < n_rows:
-            widgets.number("watched_row", width=140)
+            widgets.number("watched_row", most=n_rows - 1, width=140)
         if len(columns) < n_columns:
-            widgets.number("watched_column", width=140)
+            widgets.number("watched_column", most=n_columns - 1, width=140)
         st.caption(say("drawn", rows=_part(rows, n_rows), columns=_part(columns, n_columns)))
 
 

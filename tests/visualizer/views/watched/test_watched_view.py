@@ -245,6 +245,21 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
     assert words_on_stage(app).startswith("This stage is computed from layers.1.norm1")
 
 
+def test_the_field_of_a_column_shows_the_last_where_there_are_no_more(monkeypatch):
+    monkeypatch.setattr("visualizer.stages.panels.COLUMNS_AT_ONCE", 16)
+    app = open_app(
+        source="recording",
+        view="step",
+        watched_source="example",
+        watched_stage="layers.1.linear1.linear",
+        watched_column="900",
+    )
+    (field,) = [each for each in app.number_input if each.label == "Column"]
+    assert (field.value, field.max) == (63, 63)
+    field.set_value(5).run()
+    assert link_of(app)["watched_column"] == "5"
+
+
 def test_probabilities_of_a_recording_without_a_vocabulary_are_stepped_through(monkeypatch, tmp_path):
     run = compute_run(Settings(architecture="decoder", text="a b c", n_layers=1))
     (tmp_path / "mine.headlight").write_bytes(as_file(run).getvalue())
