@@ -362,6 +362,13 @@ def test_a_long_proof_is_begun_by_a_button_and_done_in_the_background(tiny, monk
     assert not app.exception
 
 
+def test_a_part_of_a_name_leads_to_the_names_that_hold_it():
+    app = open_app(view="heads", source="pretrained", pretrained_model="smollm2-135")
+    assert "smollm2\\-135 is not on this machine." in said(app)
+    app.button(key="take_HuggingFaceTB/SmolLM2-135M").click().run()
+    assert link_of(app)["pretrained_model"] == "HuggingFaceTB/SmolLM2-135M"
+
+
 def test_lines_are_a_batch_with_its_padding(tiny):
     checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "pretrained_text": "the cat\n\nthe", "pretrained_batch": "on"}

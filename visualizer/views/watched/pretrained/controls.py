@@ -10,7 +10,7 @@ from headlight.pretrained.checkpoint import Part, devices
 from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine
 from model.texts import texts_of
 from visualizer.runs.checkpoints import device_of, opened
-from visualizer.safe_text import visible_whole
+from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.settings import Settings
 from visualizer.state import state, widgets
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText
@@ -19,6 +19,7 @@ from visualizer.work.cache import Kept
 say = texts_of(__name__)
 
 _LOOK_SECONDS = 5
+_MOST_SIMILAR = 3
 _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
 
 
@@ -66,8 +67,7 @@ def _open_ready(ready: ReadyText) -> None:
 
 def _choose_checkpoint(settings: Settings) -> None:
     """The field for the checkpoint, with what is on this machine first."""
-    here = {place.name: say("here") for place in _here()}
-    offered = here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
+    offered = _offered()
     if settings.pretrained_model and settings.pretrained_model not in offered:
         offered = {settings.pretrained_model: ""} | offered
     names = list(offered)
@@ -81,6 +81,19 @@ def _choose_checkpoint(settings: Settings) -> None:
         help=say("checkpoint_help"),
         **widgets.following("suggested_checkpoint", settings.pretrained_model or None, _take),
     )
+
+
+def _offered() -> dict[str, str]:
+    """The checkpoints on this machine, and others, each with what it is."""
+    here = {place.name: say("here") for place in _here()}
+    return here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
+
+
+def offer_similar(name: str) -> None:
+    """Draw a button for each checkpoint whose name holds what was written, which may be a part of it."""
+    for found in [each for each in _offered() if name.casefold() in each.casefold()][:_MOST_SIMILAR]:
+        label = say("take", name=markdown_safe(visible_whole(found)))
+        st.button(label, key=f"take_{found}", on_click=state.callback(_take, found))
 
 
 def _here() -> tuple[Place, ...]:

@@ -26,7 +26,7 @@ from visualizer.settings.settings import Settings
 from visualizer.state import drafts, state
 from visualizer.state.controls import key_of
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained.controls import ready_texts
+from visualizer.views.watched.pretrained.controls import offer_similar, ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
 from visualizer.work import background
 from visualizer.work.cache import Kept
@@ -77,6 +77,7 @@ def _open(wanted: Wanted) -> None:
         return
     if cost is None:
         st.caption(say("not_here", name=markdown_safe(visible_whole(wanted.name))))
+        offer_similar(wanted.name)
         st.button(
             say("look_up"),
             icon=":material/search:",
