@@ -10,7 +10,7 @@ from pathlib import Path
 from headlight.pretrained.checkpoint import DTYPES, SHELF, Checkpoint, Key, Shelf, load, memory_of, refuse_above
 from headlight.pretrained.fetching import OnHub, Task, ask_hub, converted_folder, fetch
 from headlight.pretrained.places import Place, place_of
-from headlight.pretrained.sizes import gguf_header, in_words
+from headlight.pretrained.sizes import in_words, n_weights_of_gguf
 
 Say = Callable[[str, float], None]
 """Takes what is being done, and the fraction done. It raises where the work is to end."""
@@ -72,7 +72,7 @@ def _cost(place: Place, dtype: str) -> Cost:
         memory = None if asked.n_weights is None else asked.n_weights * DTYPES[dtype].itemsize
         return Cost(place, sum((asked.task.files or {}).values()), memory, bool(place.file), asked.task)
     if place.path.suffix == ".gguf":
-        memory = gguf_header(place.path).n_weights * DTYPES[dtype].itemsize
+        memory = n_weights_of_gguf(place.path) * DTYPES[dtype].itemsize
         return Cost(place, memory=memory, converts=not converted_folder(place.path).exists())
     return Cost(place, memory=memory_of(place.path, dtype))
 
@@ -102,7 +102,7 @@ def open_checkpoint(
     if path is None:
         raise ValueError(f"{cost.place.name} holds no checkpoint.")
     if path.suffix == ".gguf":
-        refuse_above(gguf_header(path).n_weights * DTYPES["float32"].itemsize, cost.place.name)
+        refuse_above(n_weights_of_gguf(path) * DTYPES["float32"].itemsize, cost.place.name)
         target = converted_folder(path)
         if not (target / "config.json").exists():
             task = Task("convert", str(path), str(target))
