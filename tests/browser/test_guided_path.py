@@ -8,12 +8,12 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import link_of, rerun, settle
-from visualizer.guide.facts import percent
 from visualizer.guide.known_paths import FIRST_PATH
 from visualizer.guide.walking import stops_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.examples import OPENING
 from visualizer.settings.link import write_query
+from visualizer.shares import percent
 
 LIT = ".spot, .light-spot, .matrix-lit .matrix-plot"
 """The lights of the stops: in a token's way, in matrices, and a head."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from visualizer.safe_text import plotly_safe
+from visualizer.shares import percent
 
 
 def likely_tokens(tokens: Sequence[str], probabilities: Sequence[float], *, color: str) -> go.Figure:
@@ -23,7 +24,7 @@ def likely_tokens(tokens: Sequence[str], probabilities: Sequence[float], *, colo
         y=places,
         orientation="h",
         marker_color=color,
-        text=[f"{probability:.1%}" for probability in probabilities],
+        text=[percent(probability, 1) for probability in probabilities],
         textposition="auto",
         hovertemplate="%{text}<extra></extra>",
     )

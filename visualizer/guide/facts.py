@@ -17,6 +17,7 @@ from visualizer.runs.paths import attention_modules, layer_of, with_layer
 from visualizer.runs.run import Run
 from visualizer.settings.fields import PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, default_stage
+from visualizer.shares import percent
 from visualizer.stages.informative import cell_at
 
 say = texts_of(__name__)
@@ -212,13 +213,6 @@ def _predicted(run: Run, selection: Selection) -> dict[str, str] | None:
 def where_repeated(axis: Axis, place: int) -> str:
     """`` at position 5``, where the token at a place stands at others too."""
     return say("at_position", place=place) if axis.labels.count(axis.labels[place]) > 1 else ""
-
-
-def percent(share: float) -> str:
-    """``62%``; a share that is neither nothing nor everything is never written as such."""
-    if 0 < share < 0.005:
-        return say("under_one")
-    return say("over_99") if 0.995 <= share < 1 else f"{100 * share:.0f}%"
 
 
 def number(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from visualizer.guide.facts import facts_at, percent
+from visualizer.guide.facts import facts_at
 from visualizer.guide.known_paths import chosen_path
 from visualizer.guide.path import GuidedPath, Stop
 from visualizer.guide.words import PathFacts, holds
@@ -13,6 +13,7 @@ from visualizer.pictures.token_way import stack_of
 from visualizer.runs.paths import attention_modules, layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection, default_stage
+from visualizer.shares import percent
 from visualizer.stages.head_measures import HeadMeasures, measure_heads
 from visualizer.stages.informative import cell_at
 from visualizer.state import drafts, state

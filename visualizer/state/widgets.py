@@ -97,8 +97,7 @@ def number(name: str, step: float = 1, most: float = math.inf, **more: object) -
     """A field for a number from the least to the most, or to what there is ``most`` of."""
     least, largest, value = _bounds(name)
     shown = min(value, most)
-    given = {"key": controls.give(name, shown), "help": _FIELDS[name].help, **more}
-    st.number_input(_FIELDS[name].label, least, min(largest, most), shown, step=step, **given)
+    st.number_input(_FIELDS[name].label, least, min(largest, most), shown, step=step, **_usual(name, more, shown))
 
 
 def option(name: str, options: Sequence[float], zero: str = "0", **more: object) -> None:
@@ -128,8 +127,10 @@ def table(columns: Mapping[str, Sequence[object]], **more: Any) -> None:  # noqa
 _FIELDS = {**FIELDS, **TRAINING, **WATCHED}
 
 
-def _usual(name: str, more: Mapping[str, object]) -> dict[str, Any]:
-    return {"key": controls.give(name, state.value_of(name)), "help": _FIELDS[name].help, **more}
+def _usual(name: str, more: Mapping[str, object], shown: object = None) -> dict[str, Any]:
+    """The arguments of every control; what it shows is the field's value where nothing else is said."""
+    shown = state.value_of(name) if shown is None else shown
+    return {"key": controls.give(name, shown), "help": _FIELDS[name].help, **more}
 
 
 def _bounds(name: str) -> tuple[float, float, float]:

@@ -39,6 +39,7 @@ from visualizer.settings.link import MAX_URL_TEXT, left_out_of_link, write_query
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings, default_stage, in_mask_order, mask_title
+from visualizer.shares import percent
 from visualizer.stages.attention import agreement
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
@@ -483,11 +484,4 @@ def _predictions(a: Run, b: Run, batch: int) -> None:
 
 
 def _listed(likely: tuple[tuple[str, float], ...]) -> str:
-    return ",  ".join(f"{label} {_percent(share)}" for label, share in likely)
-
-
-def _percent(share: float) -> str:
-    """A share that is neither nothing nor everything is never written as such."""
-    if 0 < share < 0.0005:
-        return "< 0.1%"
-    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+    return ",  ".join(f"{label} {percent(share, 1)}" for label, share in likely)

@@ -14,6 +14,7 @@ from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.settings import Selection
+from visualizer.shares import percent
 from visualizer.state import widgets
 
 say = texts_of(__name__)
@@ -65,7 +66,7 @@ def draw_outcome(found: Outcome, selection: Selection) -> None:
         token = widgets.named("compared_token", named, chosen, key=key, label_visibility="collapsed", width=150)
         logit_a, logit_b = (float(logits[row, token]) for logits in pair)
         st.markdown(say("logit", a=logit_a, b=logit_b), width="content")
-        share_a, share_b = (float(logits[row].softmax(-1)[token]) for logits in pair)
+        share_a, share_b = (percent(float(logits[row].softmax(-1)[token]), 1) for logits in pair)
         st.markdown(say("share", a=share_a, b=share_b), width="content")
         loss_a, loss_b = (next_token_loss(logits, found.following) for logits in pair)
         if loss_a is not None and loss_b is not None:

@@ -37,6 +37,7 @@ from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import FIELDS, Depth, Selection
+from visualizer.shares import percent
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import summarize
 from visualizer.stages.derivations import Cell
@@ -478,7 +479,7 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
     st.markdown(f"##### {likely_of_what(run, cell.row)}")
     figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme()]["neutral"])
     pairs = zip(tokens, best.values.tolist(), strict=True)
-    alt = say("likely", tokens=", ".join(f"{token} {share:.1%}" for token, share in pairs))
+    alt = say("likely", tokens=", ".join(f"{token} {percent(share, 1)}" for token, share in pairs))
     st.plotly_chart(figure, key="likely_tokens", config=config("likely-tokens"), alt=alt)
 
 

@@ -11,7 +11,6 @@ import pytest
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.glossary import GLOSSARY
 from visualizer.guide import walking
-from visualizer.guide.facts import percent
 from visualizer.guide.known_paths import FIRST_PATH, OF_CHECKPOINT, chosen_path, keep_path
 from visualizer.guide.path import read_path, write_path
 from visualizer.guide.walking import facts_of_stop, is_at, light_at, nearest_stop, place_of, stage_in, stops_of
@@ -19,6 +18,7 @@ from visualizer.guide.words import Said, told
 from visualizer.runs.compute import compute_run
 from visualizer.settings.examples import OPENING
 from visualizer.settings.settings import Selection, Settings
+from visualizer.shares import percent
 from visualizer.state.state import Choices
 
 ENTRIES = frozenset(GLOSSARY)
@@ -135,7 +135,7 @@ def test_a_stop_of_anybody_looks_for_the_head_with_the_most_of_a_measure():
     place = place_of(run, path.stops[0], 1, Selection())
     assert run.names_of(4)[place.head] == "first token"
     facts = facts_of_stop(run, path.stops[0], place)
-    assert "".join(part.text for part in told(path.stops[0].words, facts, ENTRIES)) == "more than 99%"
+    assert "".join(part.text for part in told(path.stops[0].words, facts, ENTRIES)) == "over 99%"
     another = facts_of_stop(run, path.stops[0], replace(place, head=0))
     assert {"foremost", "another_head"} & another.holding == {"another_head"}
     assert not stops_of(

@@ -2,7 +2,7 @@
 
 import { svgPenOf, textContext } from "../shared/canvas.js";
 import { makeSvgElement } from "../shared/dom.js";
-import { legalText } from "../shared/svg_pen.js";
+import { legalText, short } from "../shared/svg_pen.js";
 import { pixelIn } from "../shared/theme.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -184,8 +184,4 @@ function lineFrom(node, range, start, end) {
   range.setStart(node, start + text.search(/\S|$/)); // it begins where its first letter stands
   range.setEnd(node, end);
   return { text: text.replace(/\s+/g, " ").trim(), box: range.getBoundingClientRect() };
-}
-
-function short(number) {
-  return Math.round(number * 100) / 100;
 }

@@ -276,6 +276,6 @@ function box(x, y, width, height) {
 }
 
 /** A number with the digits that can be seen. */
-function short(number) {
+export function short(number) {
   return Math.round(number * 1000) / 1000;
 }

@@ -7,6 +7,7 @@ import numpy as np
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.safe_text import markdown_safe
+from visualizer.shares import percent
 from visualizer.views.predict.questions import (
     AS_EXPECTED,
     MISSED,
@@ -33,15 +34,16 @@ def verdict(question: CellQuestion, expected: Flags) -> str:
 def verdict_on_token(question: TokenQuestion, expected: int | None) -> str:
     """Say whether the most likely token is the expected one; in Markdown."""
     best = question.best
-    likeliest = f"“{markdown_safe(question.labels[best])}” ({question.shares[best]:.1%})"
+    likeliest = f"“{markdown_safe(question.labels[best])}” ({percent(float(question.shares[best]), 1)})"
     if expected is None:
         return say("no_token", likeliest=likeliest)
     token, share = markdown_safe(question.labels[expected]), float(question.shares[expected])
+    written = percent(share, 1)
     if share >= float(question.shares[best]):
-        return say("likeliest_expected", token=token, share=share)
+        return say("likeliest_expected", token=token, share=written)
     place = 1 + sum(float(question.shares[other]) > share for other in question.offered)
     count = len(question.offered)
-    return say("another_expected", likeliest=likeliest, token=token, share=share, place=place, count=count)
+    return say("another_expected", likeliest=likeliest, token=token, share=written, place=place, count=count)
 
 
 def answer_in_words(question: CellQuestion, expected: Flags) -> str:

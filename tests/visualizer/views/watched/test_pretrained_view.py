@@ -17,11 +17,11 @@ from tests.visualizer.guide.test_path_end import card_of
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app, pictures, said
 from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.guide.facts import percent
 from visualizer.guide.known_paths import OF_CHECKPOINT
 from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
+from visualizer.shares import percent
 from visualizer.state.state import Choices
 from visualizer.views.charts import bias
 from visualizer.views.comparison import downstream

@@ -1,0 +1,17 @@
+"""Shares of a whole, as they are written."""
+
+from __future__ import annotations
+
+from model.texts import texts_of
+
+say = texts_of(__name__)
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """``62%``; a share that is neither nothing nor everything is never written as such."""
+    least = 10**-digits
+    if 0 < 100 * share < least / 2:
+        return say("under", percent=f"{least:g}%")
+    if 100 - least / 2 <= 100 * share < 100:
+        return say("over", percent=f"{100 - least:g}%")
+    return f"{100 * share:.{digits}f}%"
