@@ -197,6 +197,7 @@ test("what is seen is drawn at once, what is near soon, and what is far when it 
   drawWhenNear(seen, () => painted.push("seen"));
   drawWhenNear(below, () => painted.push("below, old"));
   drawWhenNear(below, () => painted.push("below"));
+  await null; // those that are new are looked at together
   assert.deepEqual(painted, ["seen"]);
   reports.near(below, true);
   reports.near(below, true);

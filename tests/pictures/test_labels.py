@@ -11,12 +11,13 @@ from tests.pictures.static_page import panels, wait_until_drawn
 
 _RECORD = """() => {
   window.written = {};
-  const prototype = CanvasRenderingContext2D.prototype;
-  const write = prototype.fillText;
-  prototype.fillText = function (text, ...place) {
-    window.written[text] = Math.abs(this.getTransform().b) > 0.01 ? "upwards" : "level";
-    return write.call(this, text, ...place);
-  };
+  for (const { prototype } of [CanvasRenderingContext2D, OffscreenCanvasRenderingContext2D]) {
+    const write = prototype.fillText;
+    prototype.fillText = function (text, ...place) {
+      window.written[text] = Math.abs(this.getTransform().b) > 0.01 ? "upwards" : "level";
+      return write.call(this, text, ...place);
+    };
+  }
 }"""
 
 

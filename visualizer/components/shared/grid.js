@@ -1,7 +1,7 @@
 /** @import { Axis, Geometry, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
 
 import { countedAs, labelBeside } from "./axis.js";
-import { drawUpwards, edgesOf, outlineCells, setBox, shortened, sizedContext, textContext } from "./canvas.js";
+import { contextOf, drawUpwards, edgesOf, outlineCells, setBox, shortened, sizedContext, textContext } from "./canvas.js";
 import { clamp, makeElement, setText, whenIdle } from "./dom.js";
 import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
 import { hasModifier, stepOfKey } from "./keys.js";
@@ -11,6 +11,7 @@ import { drawWhenNear } from "./near.js";
 import { cellText, formatNumber, withMinusSign } from "./payload.js";
 import { Reading } from "./reading.js";
 import { describeRows, NO_KEY_LEFT } from "./rows.js";
+import { drawnBy } from "./svg_pen.js";
 import { textsOf } from "./texts.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
 import { pixelRatioOf } from "./zoom.js";
@@ -222,8 +223,9 @@ export class MatrixPanel {
       context.translate(Math.round(left * pixelRatio), Math.round(top * pixelRatio));
       drawMarked(context, matrix, hatchWidth, hatchHeight, theme);
     }
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    if (labelled) context.drawImage(labelsCanvas(matrix, geometry, theme, this.overlay, pixelRatio), 0, 0);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-    if (labelled) drawLabels(context, matrix, geometry, theme);
     if (geometry.numbers) drawNumbers(context, matrix, geometry, this.look.scale);
     if (matrix.emptyRows) drawEmptyRows(context, matrix, geometry, theme);
   }
@@ -354,6 +356,27 @@ function showBox(element, visible, left, top, width, height) {
 /** Set a style only when it differs: an unchanged element is not laid out again. */
 function setStyle(element, name, value) {
   if (element.style[name] !== value) element.style[name] = value;
+}
+
+const labelsCache = new WeakMap();
+
+/**
+ * The labels of a matrix as a canvas as large as another one. Heads share their axes, so the last ones drawn are kept with
+ * the rows'; nothing of the page is asked for the font, as a canvas on it does.
+ */
+function labelsCanvas(matrix, geometry, theme, { width, height }, pixelRatio) {
+  const { rowAxis, columnAxis } = matrix;
+  const known = labelsCache.get(rowAxis);
+  const key = JSON.stringify([width, height, geometry, theme.name, theme.text, theme.font, pixelRatio]);
+  if (known?.key === key && known.columnAxis === columnAxis) return known.canvas;
+  const draw = (pen) => {
+    pen.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+    drawLabels(pen, matrix, geometry, theme);
+  };
+  const canvas = new OffscreenCanvas(width, height);
+  draw(contextOf(canvas));
+  labelsCache.set(rowAxis, { key, columnAxis, canvas: drawnBy(canvas, draw) });
+  return canvas;
 }
 
 /** Draw the names of the axes and the labels or ticks of both sides. */

@@ -5,6 +5,7 @@ import { whenIdle } from "./dom.js";
 const MARGIN = "50%"; // of the window, on each side: what is about to be seen is drawn already
 const states = new WeakMap();
 const waiting = new Set(); // weak references to the elements whose drawing waits: removed ones can be forgotten
+const newcomers = [];
 /** @type {IntersectionObserver[] | undefined} */
 let observers;
 
@@ -16,15 +17,22 @@ export function drawWhenNear(element, draw) {
   observers ??= observe();
   let state = states.get(element);
   if (!state) {
-    const isSeen = isInWindow(element);
-    state = { isSeen, isNear: isSeen, waiting: null, reference: new WeakRef(element) };
+    state = { isSeen: false, isNear: false, waiting: null, reference: new WeakRef(element) };
     states.set(element, state);
     for (const observer of observers) observer.observe(element);
+    if (newcomers.push(element) === 1) queueMicrotask(lookAtNewcomers);
   }
   state.waiting = draw;
   waiting.add(state.reference);
   if (state.isSeen) drawNow(element);
   else if (state.isNear) whenIdle(() => drawNow(element));
+}
+
+/** Draw those that are in the window; all are looked at together, as the page is laid out for the first. */
+function lookAtNewcomers() {
+  const seen = newcomers.splice(0).filter(isInWindow);
+  for (const element of seen) Object.assign(states.get(element), { isSeen: true, isNear: true });
+  seen.forEach(drawNow);
 }
 
 /** Watch what comes near and into the window; what is printed is on paper, wherever it is in the window. */

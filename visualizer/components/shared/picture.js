@@ -6,6 +6,7 @@ import { unpack } from "./payload.js";
 import { around, isPresented, roomBelow } from "./room.js";
 import { applyTheme } from "./theme.js";
 import { makeTooltip } from "./tooltip.js";
+import { pixelRatioOf } from "./zoom.js";
 
 /**
  * The common part of all pictures: it takes bytes and the theme, draws anew when its room changes, has a note beside the
@@ -57,6 +58,7 @@ export class Picture {
   redraw() {
     this.width = this.root.clientWidth;
     this.height = this.roomBelow();
+    pixelRatioOf(this.root); // asked for while nothing is changed
     if (this.width) this.draw();
   }
 

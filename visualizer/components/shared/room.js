@@ -1,7 +1,7 @@
 /** The share of the window that a picture has. On a page that is presented, every grid fits the window. */
 
 import { LABEL_CELL } from "./grid_layout.js";
-import { zoomOf } from "./zoom.js";
+import { askedOnce, zoomOf } from "./zoom.js";
 
 const ABOVE_ROWS = 56; // what the title and the labels of a grid take
 const STRIP = 80; // the tokens, which stay in sight while the page is scrolled
@@ -15,6 +15,10 @@ export function around(element) {
 
 /** True if the page is presented: its style sheet says so. */
 export function isPresented(element) {
+  return askedOnce(element, saysPresented);
+}
+
+function saysPresented(element) {
   return getComputedStyle(element).getPropertyValue("--hl-presented") !== "";
 }
 
