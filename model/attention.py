@@ -49,9 +49,8 @@ def scaled_dot_product_attention(
         weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk")
     else:
         mask = tap("mask", mask.expand_as(scores), "B H Tq Tk")
-        masked_scores = tap("masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk")
-        has_key = mask.any(-1, keepdim=True)
-        weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk")
+        masked_scores = tap("masked_scores", scaled_scores.where(mask, -math.inf), "B H Tq Tk")
+        weights = tap("weights", masked_scores.softmax(-1).where(mask, 0.0), "B H Tq Tk")
     if dropout is None or not dropout.active:
         return tap("context", weights @ v, "B H Tq Dh"), weights
     dropped_weights = tap("dropped_weights", dropout(weights), "B H Tq Tk")

@@ -177,7 +177,8 @@ class CombinedMask:
         """The combined mask, (B or 1, H or 1, Tq or 1, Tk); None where no mask was given."""
         if not self.parts:
             return None
-        return with_leading_axes(reduce(torch.logical_and, self.parts.values()))
+        with torch.inference_mode(False):  # it is kept, for passes that are differentiated too
+            return with_leading_axes(reduce(torch.logical_and, self.parts.values()))
 
     def blocked_by(self, query: int, key: int, batch: int = 0, head: int = 0) -> tuple[str, ...]:
         """The names of the masks that block one cell; empty where it may attend."""
