@@ -1,17 +1,21 @@
-"""The whole page in a narrow window, in the dark, and with the keyboard alone."""
+"""The whole page in a narrow window, in the dark, with the keyboard alone, and how much it asks for at once."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import choose_view, rerun, settle
-from tests.reading import is_read_by_row, tooltip
-from visualizer.settings.examples import EXAMPLES
+from tests.reading import controls_in_sight, is_read_by_row, tooltip
+from visualizer.settings.examples import EXAMPLES, OPENING
+from visualizer.settings.link import write_query
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS
 
 MOST_STOPS = 200
 """The largest number of times that Tab is pressed; with all of the sidebar open it takes 140."""
+
+MOST_CONTROLS = {"step": 36, "heads": 35, "compare": 28, "generate": 35, "lab": 40}
+"""The controls of a view that ask for attention at once on a screen of 1280 by 720."""
 
 _OVERFLOW = """() => [document.scrollingElement, document.querySelector("[data-testid=stMain]")]
   .map((element) => element.scrollWidth - element.clientWidth)"""
@@ -31,16 +35,21 @@ def fits(page: Page) -> None:
 
 
 def test_the_whole_page_is_walked_with_the_keyboard_alone_and_every_view_fits(open_app):
-    page = open_app(dark=True)
+    opening = write_query(OPENING.settings, OPENING.selection)
+    page = open_app(dark=True, height=720, **opening | {"view": "step"})
     the_keyboard_reaches_all(page)
     the_menu_of_examples_stands_beside_the_views(page)
-    for title in FIELDS["view"].choices.values():
+    for view, title in FIELDS["view"].choices.items():
         choose_view(page, title)
         for width in (420, 1280):
-            page.set_viewport_size({"width": width, "height": 1000})
+            page.set_viewport_size({"width": width, "height": 720})
             settle(page)
             fits(page)
         is_read_by_row(page)
+        if view in MOST_CONTROLS:
+            assert len(asking := controls_in_sight(page)) <= MOST_CONTROLS[view], (view, asking)
+        if view == "compare":
+            assert page.locator(".compare-head .matrix-plot").first.bounding_box()["y"] < 300
         expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
 
 

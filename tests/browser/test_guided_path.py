@@ -8,12 +8,16 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import link_of, rerun, settle
+from tests.reading import controls_in_sight
 from visualizer.guide.known_paths import FIRST_PATH
 from visualizer.guide.walking import stops_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.examples import OPENING
 from visualizer.settings.link import write_query
 from visualizer.shares import percent
+
+MOST_CONTROLS = {"opening": 25, "path": 15}
+"""The controls that ask for attention at once."""
 
 LIT = ".spot, .light-spot, .matrix-lit .matrix-plot"
 """The lights of the stops: in a token's way, in matrices, and a head."""
@@ -28,8 +32,8 @@ def bottom_of_the_light(page: Page) -> float:
 
 
 def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app):
-    page = open_app(**write_query(OPENING.settings, OPENING.selection))
-    page.set_viewport_size({"width": 1280, "height": 720})
+    page = open_app(height=720, **write_query(OPENING.settings, OPENING.selection))
+    assert len(opening := controls_in_sight(page)) <= MOST_CONTROLS["opening"], opening
     run = compute_run(OPENING.settings)
     titles = [FIRST_PATH.stops[number - 1].title for number in stops_of(run, FIRST_PATH, OPENING.selection)]
     assert len(titles) == 11
@@ -41,6 +45,7 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app)
         expect(card.locator(".path-stops option").first).to_have_text(f"Stop {i + 1} of 11")
         expect(card.locator(".path-show")).to_be_hidden()
         assert bottom_of_the_light(page) <= 720, title
+        assert len(asking := controls_in_sight(page)) <= MOST_CONTROLS["path"], asking
         if title == "Scores become weights":
             share = percent(float(run.trace["decoder.layers.0.self_attention.weights"].value[0, 2, 9].max()))
             expect(card.locator(".path-words")).to_contain_text(f"“was” gives {share} to “sat”")

@@ -21,6 +21,7 @@ def expression(page: Page) -> str:
 
 
 def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
+    the_name_of_a_function_is_not_cut_off(open_app(view="lab", panel="load", passed_to="sdpa"))
     page = open_app(view="lab", text=TEXT, mask="none", head=0)
     with rerun(page, PAINTER):
         click_cell(painter(page), 2, 0, SHAPE)
@@ -40,8 +41,7 @@ def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
     assert link_of(page)["view"] == "lab"
 
 
-def test_the_name_of_the_function_is_not_cut_off(open_app):
-    page = open_app(view="lab", panel="load", passed_to="sdpa")
+def the_name_of_a_function_is_not_cut_off(page: Page) -> None:
     chosen = page.get_by_role("combobox", name="Where do you pass it?")
     expect(chosen).to_have_value("F.scaled_dot_product_attention: attn_mask")
     assert chosen.evaluate("one => one.scrollWidth <= one.clientWidth")

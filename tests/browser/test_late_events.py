@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import link_of, settle
+from tests.browser.headlight_page import choose_view, link_of, settle
 from tests.reading import click_cell
 
 HOLD = """
@@ -41,17 +40,16 @@ def hear(page: Page) -> None:
     settle(page)
 
 
-@pytest.mark.parametrize(
-    ("left", "key"), [({"view": "compare"}, "compare_grids"), ({"view": "heads"}, "attention_heads_")]
-)
-def test_a_cell_of_the_picture_that_one_is_leaving_leaves_the_next_view_as_it_is(open_app, left, key):
-    page = open_app(script=HOLD, **left, architecture="decoder", text="a b c d e f")
-    with unheard(page):
-        page.get_by_role("radio", name="Step through", exact=True).click()
-    with unheard(page):
-        click_cell(page.locator(f"[class*=st-key-{key}] .matrix:visible").first, 4, 2, (6, 6))
-    hear(page)
-    expect(page.get_by_role("radio", name="Step through", exact=True)).to_have_attribute("aria-checked", "true")
-    expect(page.locator(".st-key-stage_map")).to_be_visible()
-    expect(page.get_by_test_id("stAlert")).to_have_count(0)
-    assert "query" not in link_of(page)
+def test_a_cell_of_the_picture_that_one_is_leaving_leaves_the_next_view_as_it_is(open_app):
+    page = open_app(script=HOLD, view="compare", architecture="decoder", text="a b c d e f")
+    for left, key in (("Compare", "compare_grids"), ("Heads", "attention_heads_")):
+        choose_view(page, left)
+        with unheard(page):
+            page.get_by_role("radio", name="Step through", exact=True).click()
+        with unheard(page):
+            click_cell(page.locator(f"[class*=st-key-{key}] .matrix:visible").first, 4, 2, (6, 6))
+        hear(page)
+        expect(page.get_by_role("radio", name="Step through", exact=True)).to_have_attribute("aria-checked", "true")
+        expect(page.locator(".st-key-stage_map")).to_be_visible()
+        expect(page.get_by_test_id("stAlert")).to_have_count(0)
+        assert "query" not in link_of(page)

@@ -66,17 +66,8 @@ def restart(page: Page, server: Server) -> None:
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-connection-state", "CONNECTED")
 
 
-def test_what_is_done_first_after_a_restart_is_done(page, server):
-    open_link(page, server, view="step", text="a b c d e f")
-    kill(page, server)
-    restart(page, server)
-    page.get_by_role("radio", name="Compare", exact=True).click()
-    expect(page.locator(".st-key-compare_grids")).to_be_visible()
-    assert link_of(page) == {"view": "compare", "text": "a b c d e f"}
-
-
-def test_a_picture_and_a_server_that_was_started_again_hear_of_each_other(page, server):
-    open_link(page, server, view="heads", n_layers="4")
+def test_what_is_done_first_after_a_restart_is_done_and_what_was_done_before_it(page, server):
+    open_link(page, server, view="heads", n_layers="4", text="a b c d e f")
     layer = page.locator(".layer-text")
     for _ in range(2):
         page.get_by_role("button", name="next layer").click()
@@ -91,3 +82,8 @@ def test_a_picture_and_a_server_that_was_started_again_hear_of_each_other(page, 
     page.keyboard.press("Shift+L")
     page.wait_for_url(lambda url: "layer=2" in url)
     expect(layer).to_have_text("Layer 2")
+    kill(page, server)
+    restart(page, server)
+    page.get_by_role("radio", name="Compare", exact=True).click()
+    expect(page.locator(".st-key-compare_grids")).to_be_visible()
+    assert link_of(page) == {"view": "compare", "n_layers": "4", "text": "a b c d e f", "layer": "2"}

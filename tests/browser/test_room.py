@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import link_of, panels, rerun, settle
 from tests.browser.test_accessibility import fits
@@ -11,7 +11,7 @@ from tests.reading import tooltip, tooltip_numbers
 SETTINGS = {"text": "the cat sat on the mat", "stage": "encoder.self_attention.weights", "view": "step"}
 
 
-def test_presented_by_a_key_in_a_theme_of_the_link(open_app):
+def test_presented_by_a_key_in_a_theme_of_the_link_and_printed(open_app):
     page = open_app(**SETTINGS, embed_options="dark_theme")
     expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
     page.evaluate("window.sameDocument = true")
@@ -41,10 +41,10 @@ def test_presented_by_a_key_in_a_theme_of_the_link(open_app):
     with rerun(page):
         page.keyboard.press("p")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    on_paper_stands_what_is_shown_in_light(page)
 
 
-def test_on_paper_stands_what_is_shown_in_light(open_app):
-    page = open_app(**SETTINGS)
+def on_paper_stands_what_is_shown_in_light(page: Page) -> None:
     page.emulate_media(media="print")
     for key in ("header", "page_keys", "glossary", "depth"):
         expect(page.locator(f".st-key-{key}")).to_be_hidden()

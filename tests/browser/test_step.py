@@ -54,11 +54,12 @@ def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_a
     assert edge_of(way, "x", "width") <= 1280
     assert edge_of(way, "y", "height") <= 720
 
-    page = open_app(architecture="encoder-decoder", height=720)
-    assert edge_of(panels(page, "picture").last.locator(".matrix-plot"), "y", "height") <= 720
-    page = open_app(view="step", width=390)
+    page.set_viewport_size({"width": 390, "height": 1000})
+    choose_view(page, "Step through")
     first = panels(page, "picture").first.locator(".matrix-plot")
     assert first.bounding_box()["y"] < 640 < page.locator(".st-key-stage_text").bounding_box()["y"]
+    page = open_app(architecture="encoder-decoder", height=720)
+    assert edge_of(panels(page, "picture").last.locator(".matrix-plot"), "y", "height") <= 720
     page = open_app(weights="cross_attention")  # a batch, with a citation
     assert page.locator(".st-key-picture").bounding_box()["y"] < 0.9 * page.viewport_size["height"]
     cut = page.locator(".katex-display").evaluate("formula => formula.scrollHeight - formula.clientHeight")

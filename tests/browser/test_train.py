@@ -41,14 +41,21 @@ def wait_for(page: Page, text: str) -> None:
     settle(page)
 
 
-def test_a_training_ends_by_itself(open_app):
-    page = open_app(**a_training(STEPS))
+def test_a_training_ends_by_itself_with_loss_answer_and_heads_in_sight_at_once(open_app):
+    page = open_app(height=720, **a_training(STEPS))
     expect(page.get_by_text("Not trained yet")).to_be_visible()
     start(page)
     wait_for(page, f"Trained {STEPS} steps")
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     expect(panels(page, "training")).to_have_count(RECIPES["reverse"].n_heads)
     expect(page.locator(".curves svg")).to_have_count(2)
+    for shown in (
+        page.locator(".training-answer"),
+        panels(page, "training").first,
+        page.locator(".curves svg").first,
+    ):
+        box = shown.bounding_box()
+        assert box["y"] + box["height"] < 720
 
 
 def test_it_draws_itself_while_it_runs_and_is_stopped_and_kept_after_any_reload(open_app):
@@ -93,14 +100,3 @@ def another_task_stands_alone_on_the_screen(page: Page) -> None:
     elsewhere.get_by_role("button", name="Show it").click()
     expect(elsewhere).to_have_count(0)
     expect(page.get_by_role("combobox", name="Task")).to_have_value("Reverse")
-
-
-def test_loss_answer_and_heads_are_in_sight_at_once(open_app):
-    page = open_app(view="train", height=720)
-    for shown in (
-        page.locator(".training-answer"),
-        panels(page, "training").first,
-        page.locator(".curves svg").first,
-    ):
-        box = shown.bounding_box()
-        assert box["y"] + box["height"] < 720
