@@ -209,8 +209,7 @@ def scores_of(attention: Attention, allowed: Tensor | None = None, rows: slice =
             scores + attention.bias.expand(*attention.bias.shape[:-2], *attention.shape[2:])[..., rows, :].float()
         )
     if allowed is not None:
-        blocked = ~allowed.expand(*allowed.shape[:-2], *attention.shape[2:])[..., rows, :]
-        scores = scores.masked_fill(blocked, -math.inf)
+        scores = scores.where(allowed.expand(*allowed.shape[:-2], *attention.shape[2:])[..., rows, :], -math.inf)
     return scores
 
 

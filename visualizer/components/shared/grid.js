@@ -7,6 +7,7 @@ import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickS
 import { hasModifier, stepOfKey } from "./keys.js";
 import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
+import { must } from "./must.js";
 import { drawWhenNear } from "./near.js";
 import { cellText, formatNumber, withMinusSign } from "./payload.js";
 import { Reading } from "./reading.js";
@@ -17,6 +18,7 @@ import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.
 import { pixelRatioOf } from "./zoom.js";
 
 const say = textsOf("shared/grid");
+const labelsCache = new WeakMap();
 
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
@@ -224,10 +226,30 @@ export class MatrixPanel {
       drawMarked(context, matrix, hatchWidth, hatchHeight, theme);
     }
     context.setTransform(1, 0, 0, 1, 0, 0);
-    if (labelled) context.drawImage(labelsCanvas(matrix, geometry, theme, this.overlay, pixelRatio), 0, 0);
+    if (labelled) context.drawImage(this.labelsCanvas(), 0, 0);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     if (geometry.numbers) drawNumbers(context, matrix, geometry, this.look.scale);
     if (matrix.emptyRows) drawEmptyRows(context, matrix, geometry, theme);
+  }
+
+  /**
+   * The labels as a canvas as large as the overlay, which has the page styled for its font. Heads share their axes: the last
+   * labels drawn are kept with the rows'.
+   */
+  labelsCanvas() {
+    const { geometry, matrix, pixelRatio } = this;
+    const { rowAxis, columnAxis } = matrix;
+    const { around } = must(this.painted, "labels are drawn with a matrix");
+    const known = labelsCache.get(rowAxis);
+    if (known?.around === around && known.columnAxis === columnAxis) return known.canvas;
+    const draw = (pen) => {
+      pen.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+      drawLabels(pen, matrix, geometry, this.look.scale.theme);
+    };
+    const canvas = new OffscreenCanvas(this.overlay.width, this.overlay.height);
+    draw(contextOf(canvas));
+    labelsCache.set(rowAxis, { around, columnAxis, canvas: drawnBy(canvas, draw) });
+    return canvas;
   }
 
   /** The row and column under a pointer. */
@@ -356,27 +378,6 @@ function showBox(element, visible, left, top, width, height) {
 /** Set a style only when it differs: an unchanged element is not laid out again. */
 function setStyle(element, name, value) {
   if (element.style[name] !== value) element.style[name] = value;
-}
-
-const labelsCache = new WeakMap();
-
-/**
- * The labels of a matrix as a canvas as large as another one. Heads share their axes, so the last ones drawn are kept with
- * the rows'; nothing of the page is asked for the font, as a canvas on it does.
- */
-function labelsCanvas(matrix, geometry, theme, { width, height }, pixelRatio) {
-  const { rowAxis, columnAxis } = matrix;
-  const known = labelsCache.get(rowAxis);
-  const key = JSON.stringify([width, height, geometry, theme.name, theme.text, theme.font, pixelRatio]);
-  if (known?.key === key && known.columnAxis === columnAxis) return known.canvas;
-  const draw = (pen) => {
-    pen.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-    drawLabels(pen, matrix, geometry, theme);
-  };
-  const canvas = new OffscreenCanvas(width, height);
-  draw(contextOf(canvas));
-  labelsCache.set(rowAxis, { key, columnAxis, canvas: drawnBy(canvas, draw) });
-  return canvas;
 }
 
 /** Draw the names of the axes and the labels or ticks of both sides. */

@@ -14,13 +14,8 @@ export function around(element) {
 }
 
 /** True if the page is presented: its style sheet says so. */
-export function isPresented(element) {
-  return askedOnce(element, saysPresented);
-}
-
-function saysPresented(element) {
-  return getComputedStyle(element).getPropertyValue("--hl-presented") !== "";
-}
+export const isPresented = askedOnce(
+  (element) => getComputedStyle(element).getPropertyValue("--hl-presented") !== "");
 
 /** The height from the top of an element to the foot of the window, while the page is at its top. */
 export function roomBelow(element) {

@@ -5,26 +5,26 @@ export function zoomOf(element) {
   return element.currentCSSZoom ?? 1;
 }
 
-const known = new Map();
-
 /**
- * The answer to a question about the style of all of a picture, asked once while it is drawn: whoever asks after elements
- * were changed has the page styled anew.
+ * A question about the style of all of a picture, put once while it is drawn: whoever asks after elements were changed has
+ * the page styled anew.
  * @template Answer
- * @param {Element} element any one of the picture
  * @param {(element: Element) => Answer} ask
- * @returns {Answer}
+ * @returns {(element: Element) => Answer}
  */
-export function askedOnce(element, ask) {
-  const picture = element.getRootNode();
-  if (known.size === 0) queueMicrotask(() => known.clear());
-  if (!known.has(picture)) known.set(picture, new Map());
-  const answers = known.get(picture);
-  if (!answers.has(ask)) answers.set(ask, ask(element));
-  return answers.get(ask);
+export function askedOnce(ask) {
+  const known = new Map(); // by the picture
+  return (element) => {
+    const picture = element.getRootNode();
+    if (known.size === 0) queueMicrotask(() => known.clear());
+    if (!known.has(picture)) known.set(picture, ask(element));
+    return known.get(picture);
+  };
 }
+
+const zoomOfPicture = askedOnce(zoomOf);
 
 /** The number of screen pixels in one of an element's own. All that is in one picture is enlarged alike. */
 export function pixelRatioOf(element) {
-  return (window.devicePixelRatio || 1) * askedOnce(element, zoomOf);
+  return (window.devicePixelRatio || 1) * zoomOfPicture(element);
 }
