@@ -41,7 +41,7 @@ def test_presented_by_a_key_in_a_theme_of_the_link_and_printed(open_app):
     with rerun(page):
         page.keyboard.press("p")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
-    on_paper_stands_what_is_shown_in_light(page)
+    on_paper_stands_what_is_shown_in_light(open_app(**SETTINGS))
 
 
 def on_paper_stands_what_is_shown_in_light(page: Page) -> None:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.pages import fresh_context, watched
-from tests.reading import point_at, tooltip_numbers
+from tests.reading import close_to, point_at, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
@@ -30,11 +30,13 @@ def saved_page(page: Page, path: Path, title: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("tokens", "layers", "heads"), [(["the", "<b>cat", "sat"], 2, 2), ([f"w{i}" for i in range(128)], 4, 8)]
+)
 def test_a_saved_page_shows_the_same_numbers_without_a_server(
-    open_app: Callable[..., Page], browser: Browser, tmp_path: Path
+    open_app: Callable[..., Page], browser: Browser, tmp_path: Path, tokens: list[str], layers: int, heads: int
 ):
-    tokens = ["the", "<b>cat", *(f"w{i}" for i in range(126))]
-    link = {"weights": "random", "text": " ".join(tokens), "n_layers": 4, "n_heads": 8, "mask": "causal"}
+    link = {"weights": "random", "text": " ".join(tokens), "n_layers": layers, "n_heads": heads, "mask": "causal"}
     app = open_app(view="heads", **link)
     file = saved_page(app, tmp_path / "heads.html", "Heads </script><b>")
     assert file.stat().st_size < 3 * MIB
@@ -45,12 +47,14 @@ def test_a_saved_page_shows_the_same_numbers_without_a_server(
         expect(page.locator("h1")).to_have_text("Heads </script><b>")
         link_of_page = page.locator(".link a")
         assert "weights=random" in str(link_of_page.get_attribute("href"))
-        expect(page.locator(".matrix:visible")).to_have_count(8)
+        expect(page.locator(".matrix:visible")).to_have_count(heads)
         page.get_by_role("slider", name="layer", exact=True).press("End")
         run = compute_run(fitted(Settings(**{**link, "mask": ("causal",)})))
-        weights = run.trace["encoder.layers.3.self_attention.weights"].value[0, 1]
+        weights = run.trace[f"encoder.layers.{layers - 1}.self_attention.weights"].value[0, 1]
         size = len(weights)
         point_at(page.locator(".matrix:visible").nth(1), size - 1, 1, (size, size))
         (number,) = tooltip_numbers(page)
-        assert number == pytest.approx(weights[-1, 1].item(), abs=1e-4)
+        assert number == (
+            close_to(weights[-1, 1].item()) if size < 50 else pytest.approx(weights[-1, 1].item(), abs=1e-4)
+        )
         expect(page.locator(".dial")).to_have_count(0)  # nothing can be computed again

@@ -54,8 +54,7 @@ def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_a
     assert edge_of(way, "x", "width") <= 1280
     assert edge_of(way, "y", "height") <= 720
 
-    page.set_viewport_size({"width": 390, "height": 1000})
-    choose_view(page, "Step through")
+    page = open_app(view="step", width=390)
     first = panels(page, "picture").first.locator(".matrix-plot")
     assert first.bounding_box()["y"] < 640 < page.locator(".st-key-stage_text").bounding_box()["y"]
     page = open_app(architecture="encoder-decoder", height=720)
