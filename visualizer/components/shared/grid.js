@@ -7,7 +7,6 @@ import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickS
 import { hasModifier, stepOfKey } from "./keys.js";
 import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
-import { must } from "./must.js";
 import { drawWhenNear } from "./near.js";
 import { cellText, formatNumber, withMinusSign } from "./payload.js";
 import { Reading } from "./reading.js";
@@ -239,7 +238,7 @@ export class MatrixPanel {
   labelsCanvas() {
     const { geometry, matrix, pixelRatio } = this;
     const { rowAxis, columnAxis } = matrix;
-    const { around } = must(this.painted, "labels are drawn with a matrix");
+    const around = this.painted?.around;
     const known = labelsCache.get(rowAxis);
     if (known?.around === around && known.columnAxis === columnAxis) return known.canvas;
     const draw = (pen) => {
