@@ -24,13 +24,14 @@ def render(run, selection):
 OPENED = """
 from streamlit.testing.v1 import AppTest
 
-app = AppTest.from_file("app.py", default_timeout=300)
-for name, value in {link}.items():
-    app.query_params[name] = value
-app.run()
-assert not app.exception and not app.error, (app.exception, app.error)
-print([each.value for each in app.metric])
-print([option for each in (*app.button_group, *app.selectbox) for option in each.options])
+for link in {links}:
+    app = AppTest.from_file("app.py", default_timeout=300)
+    for name, value in link.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception and not app.error, (app.exception, app.error)
+    options = [option for each in (*app.button_group, *app.selectbox) for option in each.options]
+    print([each.value for each in app.metric], options)
 """
 
 
@@ -50,15 +51,8 @@ def add_line(file: Path, line: str) -> None:
     file.write_text(text.replace("\n}\n", f"\n    {line}\n}}\n"), encoding="utf-8")
 
 
-def opened(folder: Path, **link: str) -> str:
-    """Open a link in the app of a folder, and return its metrics and everything that can be chosen."""
-    script = [sys.executable, "-c", OPENED.format(link=link)]
-    done = subprocess.run(script, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_a_mask_is_its_function_its_record_and_its_word(copy):
+def add_mask(copy: Path) -> None:
+    """Add a mask: its function, its record and its word."""
     masks = copy / "model" / "masks.py"
     line = '    "custom": lambda given'
     own = '    "own": lambda given: torch.eye(given.n_queries, given.n_keys, dtype=torch.bool),\n'
@@ -69,20 +63,42 @@ def test_a_mask_is_its_function_its_record_and_its_word(copy):
     kinds.write_text(kinds.read_text(encoding="utf-8").replace(line, record + line, 1), encoding="utf-8")
     with (copy / "visualizer" / "glossary.toml").open("a", encoding="utf-8") as glossary:
         glossary.write('\n[[term]]\nname = "own token"\ntext = "A [mask] that leaves each query its own key."\n')
-    assert "Its own token" in opened(copy, view="step", text="a b c", architecture="decoder", mask="own")
-    assert "Its own token: k == q" in opened(copy, view="lab", text="a b c", architecture="decoder", mask="own")
 
 
-def test_a_view_is_a_module_and_its_record(copy):
+def add_view(copy: Path) -> None:
+    """Add a view: a module and its record."""
     (copy / "visualizer" / "views" / "count.py").write_text(VIEW, encoding="utf-8")
     add_line(copy / "visualizer" / "settings" / "views.py", '"count": View("Count the tokens", "count"),')
-    shown = opened(copy, view="count", text="a b c", architecture="decoder")
-    assert "['3']" in shown
-    assert "Count the tokens" in shown
 
 
-def test_an_intention_is_its_line(copy):
+def add_intention(copy: Path) -> None:
+    """Add an intention: its line."""
     line = '"own": IntentKind("Its own key", "", lambda n, at: "each token sees itself", "k == {q}"),'
     add_line(copy / "headlight" / "masks" / "intent_kinds.py", line)
-    shown = opened(copy, view="lab", text="a b c", architecture="decoder", intent="own")
-    assert "Its own key" in shown
+
+
+def opened(folder: Path, *views: dict[str, str]) -> list[str]:
+    """Open views in the app of a folder, and return the metrics of each and everything that can be chosen."""
+    links = [{"text": "a b c", "architecture": "decoder", **view} for view in views]
+    script = [sys.executable, "-c", OPENED.format(links=links)]
+    done = subprocess.run(script, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_what_is_added_is_on_the_pages(copy):
+    add_mask(copy)
+    add_view(copy)
+    add_intention(copy)
+    masked, count, painted, intended = opened(
+        copy,
+        {"view": "step", "mask": "own"},
+        {"view": "count"},
+        {"view": "lab", "mask": "own"},
+        {"view": "lab", "intent": "own"},
+    )
+    assert "Its own token" in masked
+    assert "['3']" in count
+    assert "Count the tokens" in count
+    assert "Its own token: k == q" in painted
+    assert "Its own key" in intended
