@@ -87,6 +87,12 @@ class ComparePicture:
         )
         return rows, columns
 
+    @property
+    def head_names(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the heads for each layer; where they differ, that of each side."""
+        layers = zip(self.a.edited_names, self.b.edited_names, strict=True)
+        return tuple(tuple(map(_name_of_both, *names)) for names in layers)
+
     def exact_at(self, places: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """The weights of one cell in A and in B, as ``HeadsPicture.exact_at``."""
         return {"a": cell_of(self.a.weights, places), "b": cell_of(self.b.weights, places)}
@@ -100,7 +106,7 @@ class ComparePicture:
             {name: side.blocked for name, side in sides.items()},
             rows=rows,
             columns=columns,
-            head_names=self.b.edited_names,
+            head_names=self.head_names,
             header={
                 "layers": list(self.a.layers),
                 "n_layers": self.a.n_layers,
@@ -141,7 +147,7 @@ def draw_compared(
         title_b=titles[1],
         rows=rows,
         columns=columns,
-        head_names=b.edited_names,
+        head_names=picture.head_names,
         layer=min(selection.layer, len(a.layers) - 1),
         looks=looks,
         key=key,
@@ -151,3 +157,9 @@ def draw_compared(
 
 def _both(of_a: str, of_b: str) -> str:
     return of_a if of_a == of_b else f"{of_a} / {of_b}"
+
+
+def _name_of_both(of_a: str, of_b: str) -> str:
+    if of_a == of_b:
+        return of_a
+    return ", ".join(f"{side}: {name}" for side, name in (("A", of_a), ("B", of_b)) if name)

@@ -44,7 +44,9 @@ def test_a_head_is_left_out_compared_and_brought_back():
     app.button(key="compare_edits").click().run()
     assert_healthy(app)
     assert (in_link(app, "view"), in_link(app, "layer")) == ("compare", "1")
-    assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "B · causal, edited"
+    compared = pictures(app)["headlight_compare_grids"]
+    assert compared["sides"]["b"]["title"] == "B · causal, edited"
+    assert compared["head_names"][0][:2] == ["", "B: left out"]
     plain, edited = (compute_run(replace(OPENING.settings, edits=edits)) for edits in ("", f"{CONTEXT}-h1-zero"))
     before, after = (run.trace["logits"].value[0, 9].max() for run in (plain, edited))
     assert f"logit {before:.2f} → **" in said(app)
