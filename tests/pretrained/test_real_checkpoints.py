@@ -15,7 +15,7 @@ from headlight.pretrained.checkpoint import Shelf
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.passes import run, with_mask
 from headlight.pretrained.places import NotInstalledError
-from headlight.pretrained.proving import depends, padding_ignored
+from headlight.pretrained.proving import depends, padding_ignored, where_it_begins
 from headlight.pretrained.reading import Reader
 from headlight.pretrained.tokens import Words, pieces_of_ids, tokenized
 from tests.headlight.pretrained.kept_masks import promised_by
@@ -129,22 +129,21 @@ def test_the_drink_is_given_to_mary(smollm2):
 def test_smollm2_keeps_to_its_mask_and_to_another_one(smollm2):
     given = tokenized(smollm2, Words("When Mary and John went to the store"), 512)
     n_tokens, trace = len(given.pieces), run(smollm2, given).trace
-    found = depends(smollm2, given, promised_by(trace, given))
-    assert found.ahead is found.beyond_masks is None
-    assert torch.equal(found.sizes == 0, torch.ones(n_tokens, n_tokens).triu(1).bool())
+    later = torch.ones(n_tokens, n_tokens).triu(1).bool()
+    assert torch.equal(depends(smollm2, given).sizes == 0, later)
+    assert torch.equal(~promised_by(trace, given), later)
     blocks = torch.block_diag(*torch.ones(n_tokens // 2, 2, 2)).bool()
     if n_tokens % 2:
         blocks = torch.block_diag(blocks, torch.ones(1, 1)).bool()
-    found = depends(smollm2, with_mask(smollm2, given, blocks[None]), promised_by(trace, given, blocks[None]))
-    assert torch.equal(found.sizes != 0, blocks)
-    assert found.beyond_masks is None
-    assert (found.ahead.row, found.ahead.token) == (0, 1)
-    assert "the attention of model.layers.0.self_attn, whose mask is" in found.ahead.stage
+    masked = with_mask(smollm2, given, blocks[None])
+    assert torch.equal(depends(smollm2, masked).sizes != 0, blocks)
+    assert torch.equal(promised_by(trace, given, blocks[None]), blocks)
+    stage = where_it_begins(smollm2, masked, later[:, 1], 1)
+    assert "the attention of model.layers.0.self_attn, whose mask is" in stage
 
 
 def test_the_padding_of_minilm_changes_nothing(minilm):
     given = tokenized(minilm, Words("The cat sat on the mat.\nIt slept.", batch=True), 512)
     assert padding_ignored(minilm, given)[0]
     given = tokenized(minilm, Words("It slept."), 512)
-    found = depends(minilm, given, promised_by(run(minilm, given).trace, given))
-    assert (found.sizes != 0).all()
+    assert (depends(minilm, given).sizes != 0).all()

@@ -21,14 +21,14 @@ from model.analysis.influence import (
     measure_dependence,
     measure_influence,
 )
-from model.analysis.reach import allowed_dependence
+from model.analysis.reach import allowed_dependence, reach
 from model.masks import causal
 from model.randomness import named_generator
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
-from visualizer.settings.settings import Claim, Settings
+from visualizer.settings.settings import Claim, Settings, masked_attention
 
 say = texts_of(__name__)
 
@@ -41,14 +41,25 @@ class Measurement:
     """The measurement of one run.
 
     Attributes:
-        influence: the Jacobian norms of each layer's output and of the logits.
+        influence: the Jacobian norms of each layer's output and of the logits; of a checkpoint those of its output.
         dependence: which rows of each stage depend on which tokens at all.
         seconds: how long it took.
+        rows: those that were measured, where they are a sample; else none.
     """
 
     influence: Influence
     dependence: Mapping[str, Tensor]
     seconds: float
+    rows: tuple[int, ...] = ()
+
+    @property
+    def output(self) -> str:
+        """The path of what the model puts out: its logits, or what an attention alone finds."""
+        return self.influence.paths[-1]
+
+    def row(self, number: int) -> int:
+        """The row of the output that was measured at a number."""
+        return self.rows[number] if self.rows else number
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +67,16 @@ class Proof:
     """A measurement judged by a claim.
 
     Attributes:
-        allowed: by path, (rows, T) bool: where the claim lets a row depend on a token.
+        allowed: by path, (rows measured, T) bool: where the claim lets a row depend on a token.
         verdicts: one per output.
         leak: the first stage that depends on what the claim forbids; None where there is none.
-        output: the path of what the model puts out: its logits, or what an attention alone finds.
-        cut_off: (rows, T) bool: where that should depend on a token and the masks leave no way.
+        cut_off: (rows, T) bool: where the output should depend on a token and the masks leave no way.
         unmeasured: (rows, T) bool: where there is a way and what is measured of it is zero all the same.
     """
 
     allowed: Mapping[str, Tensor]
     verdicts: tuple[Verdict, ...]
     leak: Leak | None
-    output: str
     cut_off: Tensor
     unmeasured: Tensor
 
@@ -148,42 +157,59 @@ def prove(
     Raises:
         ValueError: the claim is ``intended`` and nothing is given for it.
     """
-    promised = _promised(run, sequence)
-    if claim == "intended":
-        if intended is None:
-            raise ValueError("to prove what is intended takes the cells that are")
-        allowed = _intended(run, sequence, intended)
+    given = {path: mask.allowed for path, mask in run.promised.items()}
+    promised = _over_all_layers(run, measurement, given, sequence)
+    if claim == "promised":
+        allowed = promised
+    elif claim == "causal":
+        allowed = {path: causal(*may.shape) for path, may in promised.items()}
+    elif intended is not None:
+        allowed = _intended(run, measurement, intended, sequence)
     else:
-        allowed = promised if claim == "promised" else _causal(measurement)
-    last = measurement.influence.paths[-1]
-    may, masks_let = allowed[last], promised[last]
+        raise ValueError("to prove what is intended takes the cells that are")
+    measured = list(measurement.rows) or slice(None)
+    allowed = {path: may[measured] for path, may in allowed.items()}
+    last = measurement.output
+    may, masks_let = allowed[last], promised[last][measured]
     wanted = may & ~_padding_rows(run, last) if claim == "intended" else torch.zeros_like(may)
     silent = measurement.influence.norms[-1] == 0
     return Proof(
         allowed,
         judge(measurement.influence, allowed),
         first_leak(measurement.dependence, allowed),
-        output=last,
         cut_off=wanted & ~masks_let,
         unmeasured=wanted & masks_let & silent,
     )
 
 
+def _over_all_layers(
+    run: Run, measurement: Measurement, masks: Mapping[str, Tensor | None], sequence: SequenceName
+) -> dict[str, Tensor]:
+    """Return the tokens that each row of each stage may depend on, by the masks of every layer, (rows, T) bool."""
+    if not run.attentions:
+        return allowed_dependence(run.trace, masks, sequence)
+    kind = masked_attention(run.settings.architecture)
+    of_layers = [mask for path, mask in masks.items() if without_layer(path) == kind]
+    return {measurement.output: reach(of_layers, len(run.tokens[sequence]))[-1]}
+
+
 def _padding_rows(run: Run, path: str) -> Tensor:
-    """(rows, 1), True for the rows of a stage that nobody reads: those of padding."""
+    """(rows, 1), True for the rows of a stage that nobody reads: those of padding. A checkpoint's text has none."""
+    if run.attentions:
+        return torch.zeros(1, 1, dtype=torch.bool)
     rows = run.axes(path)[0]
     if rows.sequence is None:
         return torch.zeros(len(rows.labels), 1, dtype=torch.bool)
     return torch.tensor(run.tokens[rows.sequence].is_padding)[:, None]
 
 
-def _intended(run: Run, sequence: SequenceName, intended: Intended) -> dict[str, Tensor]:
+def _intended(run: Run, measurement: Measurement, intended: Intended, sequence: SequenceName) -> dict[str, Tensor]:
     """Return the tokens that each row may depend on if every layer of one attention attends as intended.
 
     The rows of padding may depend on all.
     """
     masks = {path: _intended_mask(run, path, intended) for path in run.promised}
-    allowed = allowed_dependence(run.trace, masks, sequence)
+    allowed = _over_all_layers(run, measurement, masks, sequence)
     return {path: may | _padding_rows(run, path) for path, may in allowed.items()}
 
 
@@ -205,12 +231,3 @@ def _measurable(run: Run) -> TracedModule:
     if run.example is not None:
         raise ValueError(say("worked_example"))
     return run.model
-
-
-def _promised(run: Run, sequence: SequenceName) -> dict[str, Tensor]:
-    masks = {path: mask.allowed for path, mask in run.promised.items()}
-    return allowed_dependence(run.trace, masks, sequence)
-
-
-def _causal(measurement: Measurement) -> dict[str, Tensor]:
-    return {path: causal(*depends.shape) for path, depends in measurement.dependence.items()}

@@ -6,28 +6,30 @@ import torch
 from headlight.influence import influence
 from headlight.passes import Subject, run_pass
 from headlight.pretrained.passes import plain, run, with_mask
-from headlight.pretrained.proving import depends, later, padding_ignored, rows_measured
+from headlight.pretrained.proving import depends, padding_ignored, rows_measured, where_it_begins
 from headlight.pretrained.tokens import Words, tokenized
 from tests.headlight.pretrained.kept_masks import promised_by
 
 TEXT = Words("the cat sat", "the mat")
 
 
-def proved(checkpoint, allowed=None, promised=None):
+def given_and_promised(checkpoint, allowed=None):
     given = tokenized(checkpoint, TEXT, 64)
-    trace = run(checkpoint, given).trace
-    if promised is None:
-        promised = promised_by(trace, given, allowed)
-    return depends(checkpoint, given if allowed is None else with_mask(checkpoint, given, allowed), promised)
+    promised = promised_by(run(checkpoint, given).trace, given, allowed)
+    return given if allowed is None else with_mask(checkpoint, given, allowed), promised
+
+
+def later(n_tokens):
+    return torch.ones(n_tokens, n_tokens, dtype=torch.bool).triu(1)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3", "t5", "bart"])
 def test_a_decoder_depends_on_no_later_token_and_on_all_others(checkpoint_of, family):
-    found = proved(checkpoint_of(family)[1])
-    assert found.ahead is None
-    assert found.beyond_masks is None
-    assert torch.equal(found.sizes == 0, later(found.n_tokens))
-    assert torch.equal(found.forbidden, later(found.n_tokens))
+    _, checkpoint = checkpoint_of(family)
+    given, promised = given_and_promised(checkpoint)
+    found = depends(checkpoint, given)
+    assert torch.equal(found.sizes == 0, later(len(promised)))
+    assert torch.equal(~promised, later(len(promised)))
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
@@ -35,20 +37,21 @@ def test_another_mask_is_kept_layer_upon_layer(checkpoint_of, family):
     _, checkpoint = checkpoint_of(family)
     n_tokens = len(tokenized(checkpoint, TEXT, 64).pieces)
     places = torch.arange(n_tokens)
-    found = proved(checkpoint, allowed=(abs(places - places[:, None]) <= 1)[None])
-    assert found.beyond_masks is None
+    given, promised = given_and_promised(checkpoint, allowed=(abs(places - places[:, None]) <= 1)[None])
+    found = depends(checkpoint, given)
+    assert torch.equal(found.sizes == 0, ~promised)
     assert torch.equal(found.sizes == 0, abs(places - places[:, None]) > 2)  # one key further in each of two layers
     if family == "llama":
-        assert (found.ahead.row, found.ahead.token) == (0, 1)
-        assert "the attention of model.layers.0.self_attn" in found.ahead.stage
+        stage = where_it_begins(checkpoint, given, later(n_tokens)[:, 1], 1)
+        assert "the attention of model.layers.0.self_attn" in stage
 
 
 def test_what_passes_in_spite_of_the_mask_is_named(checkpoint_of):
     _, checkpoint = checkpoint_of("llama")
-    n_tokens = len(tokenized(checkpoint, TEXT, 64).pieces)
-    leak = proved(checkpoint, promised=torch.eye(n_tokens, dtype=torch.bool)).beyond_masks
-    assert (leak.row, leak.token) == (1, 0)
-    assert leak.stage == (
+    given, promised = given_and_promised(checkpoint)
+    others = torch.ones(len(promised), dtype=torch.bool)
+    others[0] = False
+    assert where_it_begins(checkpoint, given, others, 0) == (
         "The first stage that does is the attention of model.layers.0.self_attn, whose mask is: causal"
     )
 

@@ -121,7 +121,7 @@ def test_the_encoder_is_proved_by_its_own_outputs():
     proof = proof_beside("encoder", "causal+padding", custom_encoder="k <= q", pad=1)
     assert proof.passes
     assert [verdict.n_forbidden for verdict in proof.verdicts] == [6, 6]
-    assert proof.output == "encoder.layers.1.norm2"
+    assert proof.verdicts[-1].path == "encoder.layers.1.norm2"
     proof = proof_beside("encoder", "causal+padding", custom_encoder="k <= q + 1", pad=1)
     assert (proof.leak.path, proof.leak.row, proof.leak.token) == ("encoder.layers.0.self_attention.weights", 0, 1)
 

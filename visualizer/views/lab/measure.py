@@ -1,53 +1,112 @@
-"""The influence of tokens on outputs, measured at once or in the background, for the parts that show it."""
+"""The influence of tokens on outputs, measured at once or in the background, for the parts that show it.
+
+What was measured is kept for all sessions: it takes seconds or minutes, and follows from the run.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
+from threading import Lock
+from typing import NamedTuple
 
 import streamlit as st
 
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
-from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
-from visualizer.runs.run import Subject
+from visualizer.runs.promises import AT_ONCE, Measurement, effort, estimate, layers_passed, measure
+from visualizer.runs.run import Run, Subject
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
 from visualizer.work import background
+from visualizer.work.cache import Kept, cached_run
 from visualizer.work.jobs import duration
 
 say = texts_of(__name__)
 
 
+class _Measured(NamedTuple):
+    """The quantity that is measured.
+
+    Attributes:
+        subject: a sequence of a run, or one pair.
+        sequence: whose embeddings the outputs are differentiated by.
+        of_encoder: whether the outputs are those of the encoder beside a decoder.
+    """
+
+    subject: Subject
+    sequence: SequenceName
+    of_encoder: bool
+
+    @property
+    def run(self) -> Run:
+        return cached_run(self.subject.settings).at(self.subject.item).alone()
+
+
+_MEASUREMENTS: Kept[Hashable, Measurement] = Kept(room=16)
+_SECONDS: Kept[_Measured, float] = Kept(room=64)
+
+_timing = Lock()
+"""One after the other: side by side each would time the others too, and take as much memory."""
+
+
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
-    """The measurement of a case: at once where that is quick, else when it is asked for; None before."""
+    """The measurement of a case of a model that was built here; None before it is made."""
     subject = Subject(replace(case.run.settings, dropout=0.0), case.run.item)
-    measured = Measured(subject, sequence, of_encoder=case.of_encoder)
-    if found := measurement(measured):
-        return found
-    n_tokens = len(case.run.tokens[sequence])
-    if effort(subject.settings, n_tokens) <= AT_ONCE:
-        return background.at_once(partial(measure_and_keep, measured), say("doing"))
-    _say_how_long(measured, n_tokens)
-    background.offer(
-        "measuring",
+    measured, n_tokens = _Measured(subject, sequence, case.of_encoder), len(case.run.tokens[sequence])
+    return made(
         measured,
-        say("measure"),
-        lambda report: measure_and_keep(measured, partial(report, say("doing"))),
+        lambda progress: measure(measured.run, sequence, progress, of_encoder=measured.of_encoder),
+        is_quick=effort(subject.settings, n_tokens) <= AT_ONCE,
+        how_long=lambda: _how_long(measured, n_tokens),
     )
+
+
+def made(
+    key: Hashable,
+    work: Callable[[Callable[[float], None]], Measurement],
+    *,
+    is_quick: bool,
+    how_long: Callable[[], str],
+) -> Measurement | None:
+    """Return a measurement: at once where that is quick, else when it is asked for; None before.
+
+    Args:
+        key: what it is of.
+        work: makes it, telling the fraction done.
+        is_quick: whether nobody has to ask for it.
+        how_long: a sentence on how much there is to do.
+    """
+    if (found := _MEASUREMENTS.get(key)) is not None:
+        return found
+
+    def make(progress: Callable[[float], None]) -> Measurement:
+        return _MEASUREMENTS.keep(key, work(progress))
+
+    if is_quick:
+        return background.at_once(make, say("doing"))
+    st.caption(how_long())
+    background.offer("measuring", key, say("measure"), lambda report: make(partial(report, say("doing"))))
     return None
 
 
-def _say_how_long(measured: Measured, n_tokens: int) -> None:
-    """Say how much there is to do."""
+def _how_long(measured: _Measured, n_tokens: int) -> str:
     settings = measured.subject.settings
-    st.caption(
-        say(
-            "how_long",
-            n_directions=n_tokens * settings.d_model,
-            n_tokens=n_tokens,
-            d_model=settings.d_model,
-            n_layers=layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder),
-            time=duration(estimated_seconds(measured)),
-        )
+    return say(
+        "how_long",
+        n_directions=n_tokens * settings.d_model,
+        n_tokens=n_tokens,
+        d_model=settings.d_model,
+        n_layers=layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder),
+        time=duration(_estimated_seconds(measured)),
     )
+
+
+def _estimated_seconds(measured: _Measured) -> float:
+    """Estimate the time of a measurement on this machine, timed once."""
+    timed = _SECONDS.get(measured)
+    if timed is not None:
+        return timed
+    with st.spinner(say("timing")), _timing:
+        seconds = estimate(measured.run, measured.sequence, of_encoder=measured.of_encoder)
+        return _SECONDS.keep(measured, seconds)

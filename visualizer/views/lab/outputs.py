@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,7 @@ def influence_panel(
     *,
     sequence: SequenceName,
     of_encoder: bool = False,
+    measured: Sequence[int] = (),
     subtitle: str = "",
     name: str = "influence",
 ) -> Panel:
@@ -41,17 +44,20 @@ def influence_panel(
         why: what their tooltip says.
         sequence: whose embeddings the columns are.
         of_encoder: whether the rows are those of the encoder beside a decoder.
+        measured: the rows that were measured, where they are a sample.
         subtitle: the second line above.
         name: what the tooltip calls a number.
     """
     row_sequence: SequenceName = "target" if "target" in run.tokens and not of_encoder else "source"
-    rows = run.tokens[row_sequence]
+    rows = run.tokens[row_sequence].labels
+    if measured:
+        rows = tuple(rows[row] for row in measured)
     return Panel(
         name=name,
         title=title,
         subtitle=subtitle,
         array=norms,
-        rows=Axis("query", rows.labels, row_sequence),
+        rows=Axis("query", rows, None if measured else row_sequence),
         columns=Axis("key", run.tokens[sequence].labels, sequence),
         role="residual",
         palette="sequential",

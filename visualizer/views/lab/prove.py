@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import streamlit as st
+import torch
 
 from headlight.masks.intents import Intent
 from model.analysis.influence import Verdict
@@ -18,6 +22,7 @@ from visualizer.server.mount import mount
 from visualizer.settings.settings import Claim
 from visualizer.stages.registry import entry_of
 from visualizer.state import state, widgets
+from visualizer.views.lab import measure_checkpoint as of_checkpoint
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent
 from visualizer.views.lab.measure import measurement_of
@@ -38,30 +43,56 @@ _BROKEN: dict[Claim, str] = {
 
 def render(case: Case) -> None:
     """Draw what padding does, the claim, the verdicts and the grids."""
-    _padding(case)
+    is_checkpoint = bool(case.run.attentions)
+    if is_checkpoint:
+        _padding_of_batch(case)
+        case = of_checkpoint.in_its_line(case)
+    else:
+        _padding(case)
     claim, sequence = _choose(case)
-    intended = None
-    if claim == "intended":
-        intent = chosen_intent(case)
-        cells = None if intent is None else intent.expected(case.context)
-        if intent is None or cells is None:
+    intended = _intended(case) if claim == "intended" else None
+    if claim == "intended" and intended is None:
+        if not is_checkpoint:
             st.info(say("no_claim"))
             return
-        intended = Intended(case.attention.path, cells, intent.padding)
-        st.caption(markdown_safe(_claimed(case, intent)))
-    measurement = measurement_of(case, sequence)
+        claim = _usual_claim(case)
+    measurement = of_checkpoint.measurement_of(case) if is_checkpoint else measurement_of(case, sequence)
     if measurement is None:
         return
     proof = prove(case.run, measurement, sequence, claim, intended)
-    _verdict(case, proof, claim)
-    _leak(case, proof, sequence)
+    _verdict(case, measurement, proof, claim)
+    if is_checkpoint:
+        _leak_of_checkpoint(case, measurement, proof, sequence)
+    else:
+        _leak(case, proof, sequence)
     _grids(case, measurement, proof, sequence)
-    st.caption(say("how", seconds=measurement.seconds))
+    st.caption(_how(case, measurement))
+
+
+def _usual_claim(case: Case) -> Claim:
+    """The claim on a checkpoint of whose mask nothing was said."""
+    if case.run.settings.architecture == "encoder":
+        st.caption(say("promised_unless_said"))
+        return "promised"
+    st.caption(say("causal_unless_said"))
+    return "causal"
+
+
+def _intended(case: Case) -> Intended | None:
+    """What the mask should be, with the claim in words; None where nothing was said, or not of what is measured."""
+    intent = chosen_intent(case)
+    cells = None if intent is None else intent.expected(case.context)
+    if intent is None or cells is None or (case.run.attentions and not case.attention.has_the_list):
+        return None
+    st.caption(markdown_safe(_claimed(case, intent)))
+    return Intended(case.attention.path, cells, intent.padding)
 
 
 def _claimed(case: Case, intent: Intent) -> str:
     """The claim, and what it takes of the attentions that it is not about."""
     words = intent.words_over(case.context)
+    if case.run.attentions:
+        return say("claim_at_the_end", words=words, n_layers=case.n_layers)
     if case.attention.has_the_list or case.of_encoder:
         return say("claim", words=words)
     return say("claim_but_padding", words=words) if intent.padding else say("claim_beside", words=words)
@@ -89,15 +120,29 @@ def _padding(case: Case) -> None:
     )
 
 
+def _padding_of_batch(case: Case) -> None:
+    """Say whether the padding of a batch changes anything for its tokens."""
+    effect = of_checkpoint.effect_of_padding(case)
+    if effect is None:
+        return
+    holds, why = effect[0], markdown_safe(effect[1])
+    if holds:
+        st.success(say("batch_passes", why=why), icon=":material/check:")
+    else:
+        st.error(say("batch_fails", why=why), icon=":material/close:")
+
+
 def _choose(case: Case) -> tuple[Claim, SequenceName]:
     """The claim and whose embeddings it is about; where one claim alone makes sense there is no choice."""
     selection = case.selection
     with st.container(horizontal=True, vertical_alignment="bottom", key="claims"):
         sequence: SequenceName = case.attention.keys
-        if case.attention.queries == "target" and not case.attention.crosses:
+        if case.run.attentions:
+            sequence = "target" if "target" in case.run.tokens else "source"
+        elif case.attention.queries == "target" and not case.attention.crosses:
             _choice("embeddings")
             sequence = selection.embeddings
-        if sequence != case.attention.keys:
+        if sequence != case.attention.keys and not case.run.attentions:
             return "promised", sequence
         _choice("claim")
     return selection.claim, sequence
@@ -107,37 +152,41 @@ def _choice(name: str) -> None:
     widgets.segments(name, required=True)
 
 
-def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
+def _verdict(case: Case, measurement: Measurement, proof: Proof, claim: Claim) -> None:
     leaking = [verdict for verdict in proof.verdicts if not verdict.passes]
-    n_forbidden = proof.verdicts[-1].n_forbidden
     if leaking:
         st.error(say("fails", broken=_BROKEN[claim], where=_where(leaking)), icon=":material/close:")
     if proof.cut_off.any():
         n_cut_off = int(proof.cut_off.sum())
         row, token = proof.cut_off.nonzero()[0].tolist()
-        output = _named(proof.output)
+        row, output = measurement.row(row), _named(measurement.output)
         one = say("cut_off_one", output=output, row=row, token=token)
         many = say("cut_off_many", n_cut_off=n_cut_off, output=output, row=row, token=token)
         st.error(one if n_cut_off == 1 else many, icon=":material/close:")
     if not leaking and not proof.cut_off.any():
-        _kept(proof, claim, n_forbidden)
+        _kept(case, measurement, proof, claim)
     if proof.unmeasured.any():
         st.caption(say("unmeasured", n_cells=int(proof.unmeasured.sum())))
     if claim == "causal" and leaking and not _is_causal(case):
         st.caption(say("no_causal_mask"))
 
 
-def _kept(proof: Proof, claim: Claim, n_forbidden: int) -> None:
+def _kept(case: Case, measurement: Measurement, proof: Proof, claim: Claim) -> None:
     """A claim that holds: green only if it could have failed, and what holds by construction is said to."""
-    output = _named(proof.output)
+    output, n_forbidden = _named(measurement.output), proof.verdicts[-1].n_forbidden
+    is_checkpoint = bool(case.run.attentions)
+    kept = say("intended_kept_at_the_end") if is_checkpoint and claim == "intended" else _KEPT[claim]
+    before = "" if is_checkpoint else say("and_before")
     if n_forbidden == 0:
         st.info(say("nothing_forbidden"))
     elif claim == "promised":
-        st.info(say("holds", kept=_KEPT[claim], n_cells=n_forbidden, output=output), icon=":material/info:")
+        sentence = say("holds", kept=kept, n_cells=n_forbidden, output=output, before=before)
+        st.info(sentence, icon=":material/info:")
     else:
-        st.success(say("passes", kept=_KEPT[claim], n_cells=n_forbidden, output=output), icon=":material/check:")
+        sentence = say("passes", kept=kept, n_cells=n_forbidden, output=output, before=before)
+        st.success(sentence, icon=":material/check:")
     if claim == "intended":
-        n_through = int((proof.allowed[proof.output] & ~proof.unmeasured).sum())
+        n_through = int((proof.allowed[measurement.output] & ~proof.unmeasured).sum())
         st.caption(say("gets_through", n_cells=n_through, output=output))
 
 
@@ -168,8 +217,7 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
         return
     path = leak.path
     rows, columns = case.run.axes(path)[0].labels, case.run.tokens[sequence].labels
-    row = f"{leak.row} “{markdown_safe(rows[leak.row])}”"
-    token = f"{leak.token} “{markdown_safe(columns[leak.token])}”"
+    row, token = _labelled(leak.row, rows), _labelled(leak.token, columns)
     title = entry_of(case.run, path).title
     st.markdown(say("begins", path=markdown_safe(path), title=title, row=row, token=token))
 
@@ -180,41 +228,52 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
     st.button(say("go"), icon=":material/arrow_forward:", key="go_to_leak", on_click=state.callback(go))
 
 
+def _leak_of_checkpoint(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
+    """Say where it begins; the first operation with a leak is searched for."""
+    leak = proof.leak
+    if leak is None:
+        return
+    labels = case.run.tokens[sequence].labels
+    forbidden = torch.zeros(len(labels), dtype=torch.bool)
+    forbidden[list(measurement.rows) or slice(None)] = ~proof.allowed[leak.path][:, leak.token]
+    row, token = _labelled(measurement.row(leak.row), labels), _labelled(leak.token, labels)
+    stage = markdown_safe(of_checkpoint.where_a_leak_begins(case, forbidden, leak.token))
+    st.markdown(say("begins_in_checkpoint", row=row, token=token, stage=stage))
+
+
+def _labelled(number: int, labels: Sequence[str]) -> str:
+    return f"{number} “{markdown_safe(labels[number])}”"
+
+
 def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
     panels = []
     for path, norms, verdict in zip(
         measurement.influence.paths, measurement.influence.norms.numpy(), proof.verdicts, strict=True
     ):
+        panel = partial(
+            influence_panel, case.run, sequence=sequence, of_encoder=case.of_encoder, measured=measurement.rows
+        )
         forbidden = ~proof.allowed[path].numpy()
         held = forbidden & (norms == 0)
-        panels.append(
-            influence_panel(
-                case.run,
-                f"{'✓' if verdict.passes else '✗'} {output_title(path)}",
-                norms,
-                held,
-                say("blocked_by"),
-                sequence=sequence,
-                of_encoder=case.of_encoder,
-                subtitle=_of_leaks(verdict),
-            )
-        )
+        title, subtitle = f"{'✓' if verdict.passes else '✗'} {output_title(path)}", _of_leaks(measurement, verdict)
+        panels.append(panel(title, norms, held, say("blocked_by"), subtitle=subtitle))
         if not verdict.passes:
-            panels.append(
-                influence_panel(
-                    case.run,
-                    say("leaks", output=output_title(path)),
-                    np.where(forbidden, norms, 0.0),
-                    sequence=sequence,
-                    of_encoder=case.of_encoder,
-                    subtitle=say("leaks_subtitle"),
-                )
-            )
+            leaks = np.where(forbidden, norms, 0.0)
+            title, subtitle = say("leaks", output=output_title(path)), say("leaks_subtitle")
+            panels.append(panel(title, leaks, subtitle=subtitle))
     mount(tensor_grid(panels, key="proof", layout="wrap"))
 
 
-def _of_leaks(verdict: Verdict) -> str:
+def _how(case: Case, measurement: Measurement) -> str:
+    if not case.run.attentions:
+        return say("how", seconds=measurement.seconds)
+    n_rows, n_tokens = measurement.influence.norms.shape[1:]
+    rows = say("sample", n_rows=n_rows, n_tokens=n_tokens) if measurement.rows else say("every_row")
+    return say("how_sampled", rows=rows, seconds=measurement.seconds)
+
+
+def _of_leaks(measurement: Measurement, verdict: Verdict) -> str:
     if verdict.where is None:
         return say("all_zero", n_cells=verdict.n_forbidden) if verdict.n_forbidden else say("none_forbidden")
     row, token = verdict.where
-    return say("largest_leak", largest=verdict.largest, row=row, token=token)
+    return say("largest_leak", largest=verdict.largest, row=measurement.row(row), token=token)

@@ -22,7 +22,6 @@ from visualizer.views.lab import (
     load,
     paint,
     prove,
-    prove_checkpoint,
     reach,
     score,
     translate,
@@ -42,8 +41,7 @@ PANELS: Mapping[str, Callable[[Case], None]] = {
 """The panels for a painted mask, in the order of the menu."""
 
 OF_CHECKPOINT: Mapping[str, Callable[[Case], None]] = {
-    **{name: panel for name, panel in PANELS.items() if name in TOOLS_OF_CHECKPOINT},
-    "prove": prove_checkpoint.render,
+    name: panel for name, panel in PANELS.items() if name in TOOLS_OF_CHECKPOINT
 }
 """The same for the mask of a checkpoint."""
 

@@ -25,7 +25,7 @@ from visualizer.shares import percent
 from visualizer.state.state import Choices
 from visualizer.views.charts import bias
 from visualizer.views.comparison import downstream
-from visualizer.views.lab import prove_checkpoint
+from visualizer.views.lab import measure_checkpoint
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.work.cache import cached_run
 
@@ -102,12 +102,46 @@ def test_a_mask_is_written_proved_and_its_own_comes_back(tiny):
     assert app.success[0].value.startswith("**Passes.** No later token")
     app.text_input(key="expression").set_value("abs(q - k) < 2").run()
     assert link_of(app) | {"mask": "custom", "custom": "abs(q - k) < 2"} == link_of(app)
-    assert app.error[0].value.startswith("**Fails.** A later token changes an earlier row: row 0 “the”")
+    assert "**Fails.** A later token changes an earlier output: logits (7 of 10 cells)." in app.error[0].value
+    assert "Row 0 “the” depends on token 1" in said(app)
+    assert "The first stage that does is the attention of model" in said(app)
     app.segmented_control(key="view").set_value("heads").run()
     assert "here it runs with the painted mask" in app.warning[0].value
     app.button(key="mask_of_training").click().run()
     assert "mask" not in link_of(app)
     assert not app.warning
+    assert not app.exception
+
+
+WINDOW = {"mask": "custom", "custom": "0 <= q - k < 2"}
+MEANT = {
+    "more than it should": ("window:2", {}, "**Fails.** Something passes that should not: logits (3 of 13"),
+    "as it should be": ("window:2", WINDOW, "**Passes.** The output keeps to the mask that was meant"),
+    "less than it should": ("bidirectional", {}, "**Fails.** The masks cut off what should get through: 10"),
+}
+
+
+@pytest.mark.parametrize(("intent", "masks", "said_of_it"), MEANT.values(), ids=MEANT)
+def test_what_the_mask_of_a_checkpoint_should_be_is_proved(intent, masks, said_of_it, tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "text": "the cat", "intent": intent, "panel": "prove", **masks}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
+    verdicts = [each.value for each in (*app.success, *app.error)]
+    assert any(verdict.startswith(said_of_it) for verdict in verdicts), verdicts
+    assert ("Row 3 “" in said(app)) is (not masks and intent == "window:2")
+    assert not app.exception
+
+
+def test_of_a_sample_of_rows_the_leak_is_in_the_row_that_was_measured(tiny, monkeypatch):
+    monkeypatch.setattr("headlight.pretrained.proving.MOST_ROWS", 3)
+    monkeypatch.setattr("headlight.pretrained.proving.N_SAMPLED", 2)
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "text": "the cat", "intent": "window:2", "panel": "prove"}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
+    assert "Row 4 “" in said(app)
+    grid = next(header for header in pictures(app).values() if header["key"] == "proof")
+    assert [len(grid["axes"][panel["rows"]]["labels"]) for panel in grid["panels"]] == [2, 2]
+    assert "2 of 5 rows, a sample," in said(app)
     assert not app.exception
 
 
@@ -349,14 +383,14 @@ def test_an_encoder_decoder_writes_on(tmp_path):
 
 
 def test_a_long_proof_is_begun_by_a_button_and_done_in_the_background(tiny, monkeypatch):
-    monkeypatch.setattr(prove_checkpoint, "AT_ONCE", 0)
+    monkeypatch.setattr(measure_checkpoint, "AT_ONCE", 0)
     checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "pretrained_text": "cat the", "panel": "prove", "watched_panel": "prove"}
     app = open_app(watched_door="pretrained", **query)
     assert f"through {checkpoint.n_weights:,} weights. You can stop it." in said(app)
     assert not app.success
-    app.button(key="begin_pretrained_proof").click().run()
-    app.session_state["_pretrained_proof"]._thread.join()
+    app.button(key="begin_measuring").click().run()
+    app.session_state["_measuring"]._thread.join()
     app.run()
     assert app.success[0].value.startswith("**Passes.** No later token")
     assert not app.exception
@@ -382,7 +416,7 @@ def test_lines_are_a_batch_with_its_padding(tiny):
     app.segmented_control(key="view").set_value("lab").run()
     app.selectbox(key="panel").set_value("prove").run()
     assert "The batch: No output of a real token depends on what stands in the padding" in app.success[0].value
-    assert "There is only one token" in app.info[0].value
+    assert "Nothing to prove" in app.info[0].value
     assert checkpoint.tokenizer.padding_side == "right"
     assert not app.exception
 

@@ -1,0 +1,98 @@
+"""The same of a checkpoint: what its output depends on, what padding changes, and where a leak begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from weakref import ref
+
+import streamlit as st
+from torch import Tensor
+
+from headlight.pretrained.checkpoint import Checkpoint
+from headlight.pretrained.proving import depends, padding_ignored, where_it_begins
+from headlight.pretrained.sizes import in_words
+from headlight.pretrained.tokens import tokenized
+from model.analysis.influence import Influence
+from model.texts import texts_of
+from visualizer.runs.checkpoints import (
+    MOST_BYTES,
+    checkpoint_of,
+    input_under_masks,
+    n_bytes_of_all,
+    of_line,
+    words_of,
+)
+from visualizer.runs.promises import Measurement
+from visualizer.settings.fields import MAX_TOKENS
+from visualizer.settings.fitting import as_asked
+from visualizer.views.lab.case import Case, case_in
+from visualizer.views.lab.measure import made
+from visualizer.views.watched.pretrained.door import weights_in_words
+from visualizer.work.cache import Kept, cached_run
+
+say = texts_of(__name__)
+AT_ONCE = 6e10
+"""Weights times tokens times rows up to which nobody has to ask: about two seconds on one core."""
+
+_SENTENCES: Kept[Hashable, str] = Kept(room=64)
+_PADDING: Kept[Hashable, tuple[bool, str]] = Kept(room=16)
+
+
+def in_its_line(case: Case) -> Case:
+    """The case in the line of a batch by itself: without padding, and without what was edited."""
+    line = replace(of_line(as_asked(case.run.settings), case.run.item), edits="")
+    return case_in(cached_run(line), case.selection, case.attention)
+
+
+def measurement_of(case: Case) -> Measurement | None:
+    """The measurement of a case of a checkpoint, the only line of its text; None before it is made."""
+    settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
+    given = input_under_masks(settings)
+    if (n_bytes := n_bytes_of_all(checkpoint, given)) > MOST_BYTES:
+        st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)), icon=":material/error:")
+        return None
+    n_tokens, output = len(given.target or given.pieces), "logits" if "logits" in case.run.trace else "output"
+
+    def work(progress: Callable[[float], None]) -> Measurement:
+        started = time.perf_counter()
+        found = depends(checkpoint, given, progress)
+        rows = found.rows if len(found.rows) < n_tokens else ()
+        influence = Influence((output,), found.sizes[None])
+        return Measurement(influence, {output: found.sizes != 0}, time.perf_counter() - started, rows)
+
+    return made(
+        _key(checkpoint, settings),
+        work,
+        is_quick=checkpoint.n_weights * n_tokens**2 <= AT_ONCE,
+        how_long=lambda: say("how_long", n_tokens=n_tokens, weights=weights_in_words(checkpoint.n_weights)),
+    )
+
+
+def where_a_leak_begins(case: Case, rows: Tensor, token: int) -> str:
+    """Find the first stage of which some rows, (T,) bool, depend on a token that they must not depend on."""
+    settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
+    key = (*_key(checkpoint, settings), tuple(rows.tolist()), token)
+    if (found := _SENTENCES.get(key)) is not None:
+        return found
+    with st.spinner(say("computing")):
+        return _SENTENCES.keep(key, where_it_begins(checkpoint, input_under_masks(settings), rows, token))
+
+
+def effect_of_padding(case: Case) -> tuple[bool, str] | None:
+    """Whether padding changes nothing for the tokens of a batch, and a sentence on it; None without any."""
+    settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
+    given = tokenized(checkpoint, words_of(settings), MAX_TOKENS)
+    if not any(piece.padding for line in given.lines for piece in line):
+        return None
+    key = _key(checkpoint, words_of(settings))
+    if (found := _PADDING.get(key)) is not None:
+        return found
+    with st.spinner(say("computing")):
+        return _PADDING.keep(key, padding_ignored(checkpoint, given))
+
+
+def _key(checkpoint: Checkpoint, of: Hashable) -> tuple[Hashable, ...]:
+    """A key that does not keep the checkpoint in memory, and is not that of another under its name."""
+    return ref(checkpoint), of
