@@ -27,7 +27,7 @@ from tests.browser.headlight_page import PROBE, settle
 from tests.pages import chromium, fresh_context
 from tests.soak.acts import LINKS, Act, choose, perform
 from tests.soak.line import slow_line
-from tests.soak.screens import bring_to_rest, read
+from tests.soak.screens import bring_to_rest, read, unless_left
 
 PAGES = 2
 FEWEST, MOST = 8, 25  # acts in a burst
@@ -191,10 +191,10 @@ def burst(random: Random, n_acts: int, tabs: Sequence[Tab], conditions: Conditio
         number = random.randrange(len(tabs))
         page = tabs[number].page
         act = Act(number, "wheel")
-        with _unless_left():
+        with unless_left():
             act = choose(random, number, page)
         yield act
-        with _unless_left():
+        with unless_left():
             perform(act, page, conditions.server)
 
 
@@ -202,7 +202,7 @@ def replay(acts: Sequence[Act], tabs: Sequence[Tab], conditions: Conditions) -> 
     """Do the same once more."""
     for act in acts:
         yield act
-        with _unless_left():
+        with unless_left():
             perform(act, tabs[act.page].page, conditions.server)
 
 
@@ -224,16 +224,6 @@ def slowed(tabs: Sequence[Tab], factor: float) -> Iterator[None]:
         bring_to_rest(tab.page)
     for tab in tabs:
         tab.slow_down(1)
-
-
-@contextmanager
-def _unless_left() -> Iterator[None]:
-    """Ignore an act on a page that is loaded anew at the same moment."""
-    try:
-        yield
-    except Error as error:
-        if "navigation" not in error.message and "context was destroyed" not in error.message:
-            raise
 
 
 def run(options: Options, conditions: Conditions) -> int:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import unified_diff
 from urllib.parse import parse_qsl, urlsplit
 
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Page
 
 from model.texts import texts_of
 from tests.browser.headlight_page import settle
 from visualizer.views.lab import in_words
 
 IN_WORDS = texts_of(in_words.__name__)
+MOST_PAGES = 5  # that come one after the other while a page is waited for
 
 NOT_COMPARED = {
     ".st-key-class_answers": "whether the poll is open is a choice of one page",
@@ -53,7 +55,7 @@ class Screen:
         lines = [*_differences(map(str, self.address), map(str, other.address))]
         lines += _differences(self.words, other.words)
         lines += _differences(self.controls, other.controls)
-        lines += _differences(self.tables, other.tables)
+        lines += _differences(*_columns_of_both(self.tables, other.tables))
         if len(self.canvases) != len(other.canvases):
             return [*lines, f"{len(self.canvases)} canvases, and {len(other.canvases)} on the other page"]
         for mine, theirs in zip(self.canvases, other.canvases, strict=True):
@@ -62,14 +64,43 @@ class Screen:
         return lines
 
 
+def _columns_of_both(mine: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The rows of tables with the columns that are in sight on both pages: a table holds no others."""
+    if len(mine) != len(theirs):
+        return [*mine], [*theirs]
+    pairs = [(a.split(" | "), b.split(" | ")) for a, b in zip(mine, theirs, strict=True)]
+    common = [(" | ".join(a[: len(b)]), " | ".join(b[: len(a)])) for a, b in pairs]
+    return [a for a, _ in common], [b for _, b in common]
+
+
 def _differences(mine: Iterable[str], theirs: Iterable[str]) -> Iterator[str]:
     for line in unified_diff(list(mine), list(theirs), n=1, lineterm=""):
         if not line.startswith(("---", "+++")):
             yield line
 
 
+@contextmanager
+def unless_left() -> Iterator[None]:
+    """Ignore an act on a page that is loaded anew at the same moment."""
+    try:
+        yield
+    except Error as error:
+        if "navigation" not in error.message and "context was destroyed" not in error.message:
+            raise
+
+
 def bring_to_rest(page: Page) -> None:
-    """Wait until the page has taken all that was done, with nothing open and nothing pointed at."""
+    """Wait until the page has taken all that was done, with nothing open and nothing pointed at.
+
+    Another page may come meanwhile, as after Back on a slow line.
+    """
+    for _ in range(MOST_PAGES):
+        with unless_left():
+            _bring_to_rest(page)
+            return
+
+
+def _bring_to_rest(page: Page) -> None:
     page.mouse.move(1, 1)
     page.mouse.up()
     page.evaluate("monkey.tidy()")
