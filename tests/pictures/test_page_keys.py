@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pictures.static_page import heard
+from tests.pictures.static_page import heard, update
 from visualizer.components.page_keys.element import page_keys
 
 KEYS = "keys"
@@ -95,3 +95,11 @@ def test_a_screen_that_no_link_carries_becomes_a_file(show):
     assert download.value.suggested_filename == "screen.json"
     assert Path(download.value.path()).read_text(encoding="utf-8") == '{"headlight_screen": 1}'
     expect(page.get_by_role("status")).to_contain_text("saved as a file")
+
+
+@pytest.mark.parametrize(("drawn", "n_told"), [([{"view": "heads"}], 1), ([{"view": "heads"}, {}], 0)])
+def test_an_address_to_which_a_person_went_before_anything_was_drawn_is_told_once(show, drawn, n_told):
+    picture = page_keys(longest={}, seq=0, key=KEYS, addresses=drawn)
+    page = show([picture])
+    update(page, picture)
+    assert heard(page, KEYS) == [("went", {"search": "", "seq": 0})] * n_told

@@ -323,3 +323,11 @@ def test_who_hides_the_padding_is_said_of_what_is_shown(link, said):
     app = open_app(**{"text": "the cat sat\na dog"} | link)
     assert_healthy(app)
     assert any(said in caption.value for caption in app.caption)
+
+
+def test_a_query_that_is_no_longer_chosen_is_off_the_padding_as_it_is_in_its_link():
+    app = open_app(view="generate", architecture="encoder", text="a b c", pad="3", query="0")
+    app.button(key="write_with_decoder").click().run()
+    assert in_link(app, "query") == "2"
+    again = open_app(**{name: in_link(app, name) for name in app.query_params})
+    assert again.query_params == app.query_params

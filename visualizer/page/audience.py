@@ -20,6 +20,7 @@ from visualizer.settings.views import VIEWS
 from visualizer.state import drafts, state, widgets
 from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
+from visualizer.state.memory import address
 from visualizer.state.screen_file import write_screen
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
@@ -71,9 +72,15 @@ def keys(n_tokens: int) -> None:
                 state.select(**changes_by(one, state.chosen(), n_tokens))
 
     longest = {"": MAX_TEXT, **MAX_TYPED}
-    screen = write_screen(state.chosen())
+    choices = state.chosen()
     picture = page_keys(
-        longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4), cookie=cookie(), screen=screen
+        longest=longest,
+        seq=state.last_seq(key),
+        key=key,
+        run=token_hex(4),
+        cookie=cookie(),
+        screen=write_screen(choices),
+        addresses=(address(), choices.link),
     )
     mount(picture, width="content", act=act, went=state.go_to)
 

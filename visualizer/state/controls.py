@@ -58,6 +58,11 @@ def give_draft(name: str, text: str) -> Draft:
     return Draft(key=give(name, shown), value=shown)
 
 
+def forget_drafts() -> None:
+    """Have every field for text show what it is given next, whatever is written there."""
+    memory[_DRAFTS] = {}
+
+
 def key_of(name: str) -> str:
     """The key by which a control is drawn."""
     return next(reversed(_known(name)), name)

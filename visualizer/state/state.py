@@ -112,7 +112,10 @@ FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
 def load() -> Choices:
     """Load the current choices. Call it before the first control is drawn."""
     before: Choices | None = memory.get(_CHOICES)
-    choices = _from_address() if before is None or has_gone_back() else _with_controls(before)
+    is_back = has_gone_back()
+    choices = _from_address() if before is None or is_back else _with_controls(before)
+    if is_back:
+        controls.forget_drafts()
     save(choices)
     return choices
 
@@ -147,6 +150,7 @@ def go_to(event: object) -> None:
     """Show what the address says, as a callback does: a person went Back or Forward to it."""
     search = event.get("search") if isinstance(event, Mapping) else None
     if isinstance(search, str):
+        controls.forget_drafts()
         show(_of(parse_qs(search.removeprefix("?"), keep_blank_values=True)))
 
 

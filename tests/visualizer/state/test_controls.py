@@ -152,6 +152,19 @@ def test_a_page_says_that_it_went_back_where_streamlit_forgets_it():
     assert in_link(app, "n_heads") == "5"
 
 
+@pytest.mark.parametrize("is_told", [True, False], ids=["by the page", "by Streamlit"])
+def test_what_is_written_and_not_taken_is_gone_after_back(monkeypatch, is_told):
+    app = open_app(view="lab", architecture="decoder", text="a b c")
+    control_named(app.text_input, "expression").set_value("k <=").run()
+    assert control_named(app.text_input, "expression").value == "k <="
+    if is_told:
+        tell(app, "page_keys", "went", {"search": "?view=lab&architecture=decoder&text=a+b+c", "seq": 0})
+    else:
+        monkeypatch.setattr(state, "has_gone_back", lambda: True)
+        app.run()
+    assert [field.value for field in app.text_input if field.key.startswith("expression")] == ["k <= q"]
+
+
 @pytest.mark.parametrize("search", [None, 7, "", "?", "?n_heads=x", "?&&&=", "?n_heads=2&n_heads=3", "\0"])
 def test_an_address_may_say_anything(search):
     app = open_app(view="step", n_heads="2")

@@ -20,10 +20,11 @@ class PageKeys extends Picture {
     this.seq = 0;
     this.waiting = [];
     this.isUntold = false;
+    this.isFirst = true;
     this.build();
     const onKey = (event) => this.onKey(event);
     document.addEventListener("keydown", onKey);
-    const onHistory = () => this.host.send("went", { search: location.search, seq: this.seq });
+    const onHistory = () => this.tellAddress();
     window.addEventListener("popstate", onHistory, true);
     const onInput = (event) => refuseTooLong(event, this.data.longest);
     document.addEventListener("beforeinput", onInput, true);
@@ -63,6 +64,12 @@ class PageKeys extends Picture {
       makeElement("dd", "", {}, [text]),
     ]);
     this.list.replaceChildren(...lines);
+    if (this.isFirst && isElsewhere(this.data.addresses)) this.tellAddress();
+    this.isFirst = false;
+  }
+
+  tellAddress() {
+    this.host.send("went", { search: location.search, seq: this.seq });
   }
 
   onKey(event) {
@@ -109,6 +116,20 @@ class PageKeys extends Picture {
     if (this.dialog.open) this.dialog.close();
     else this.dialog.showModal();
   }
+}
+
+/** True if a person went Back or Forward before anything was drawn: Streamlit takes no notice of that. */
+function isElsewhere(drawn) {
+  const here = Object.fromEntries(new URLSearchParams(location.search));
+  const [mine, ...theirs] = [here, ...drawn].map((address) => JSON.stringify(ours(address)));
+  return drawn.length > 0 && !theirs.includes(mine);
+}
+
+/** The parameters of an address in order, without Streamlit's own. */
+function ours(address) {
+  return Object.entries(address)
+    .filter(([name]) => !name.startsWith("embed"))
+    .toSorted();
 }
 
 function toggleFullScreen() {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from model.texts import texts_of
@@ -66,7 +66,14 @@ MOST_ACTS = 50
 
 
 def page_keys(
-    *, longest: Mapping[str, int], seq: int, key: str, run: str = "", cookie: str = "", screen: str = ""
+    *,
+    longest: Mapping[str, int],
+    seq: int,
+    key: str,
+    run: str = "",
+    cookie: str = "",
+    screen: str = "",
+    addresses: Sequence[Mapping[str, str]] = (),
 ) -> Picture:
     """The overview of the keys; keys pressed, and texts put in, anywhere on the page.
 
@@ -76,10 +83,18 @@ def page_keys(
     cookie: what the browser is to keep; "" for nothing.
     screen: the text of a file, where the address does not carry the screen; "" where it does.
     ``went`` is {"search", "seq"}: the address's parameters after a person went Back or Forward.
+    addresses: the parameters of those that say what is drawn; another one, at first, is told by ``went`` too.
     run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
     overview = [list(line) for line in OVERVIEW]
-    counted = {"key": key, "seq": seq, "run": run, "cookie": cookie, "screen": screen}
+    counted = {
+        "key": key,
+        "seq": seq,
+        "run": run,
+        "cookie": cookie,
+        "screen": screen,
+        "addresses": [dict(one) for one in addresses],
+    }
     header = {**counted, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
     return Picture("page_keys/element.js", pack(header, {}), key, ("act", "went"))
 

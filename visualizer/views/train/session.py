@@ -67,15 +67,17 @@ def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
 def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     """Return what there is to see of a plan that is not running.
 
-    What this session trained or stopped, what was trained to its end, what was interrupted if the link is of it,
-    what is recorded, what was interrupted, or, without any of these, the random weights that a training would
-    begin with.
+    What this session trained, what was trained to its end, what this session stopped, what was interrupted if the
+    link is of it, what is recorded, what was interrupted, or, without any of these, the random weights that a
+    training would begin with.
     """
     mine = _mine()
-    if mine is not None and mine.plan.recipes == plan.recipes:
-        return mine.left or mine.job.peek()
+    is_mine = mine is not None and mine.plan.recipes == plan.recipes
+    if mine is not None and is_mine and mine.left is None:
+        return mine.job.peek()
     return (
         MEMORY.finished(plan.recipes)
+        or (mine is not None and is_mine and mine.left)
         or (is_started(choice, plan) and MEMORY.interrupted(plan.recipes))
         or recorded_state(plan.recipes)
         or MEMORY.interrupted(plan.recipes)

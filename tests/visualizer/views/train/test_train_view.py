@@ -220,6 +220,17 @@ def test_a_link_finds_the_finished_training_at_the_same_moment_and_start_trains_
     assert shown(again) == shown(app)
 
 
+def test_a_finished_training_is_there_again_once_another_run_of_it_is_stopped():
+    app = open_view(**tiny(steps=400))
+    start(app)
+    wait_for_the_end(app)
+    before = shown(app)
+    start(app)
+    app.button(key="stop_training").click().run()
+    wait_for_the_end(app)
+    assert shown(app) == shown(open_again(app)) == before
+
+
 def test_a_reload_finds_the_training_that_is_running():
     app = open_view(**tiny(steps=20_000))
     start(app)
