@@ -133,8 +133,10 @@ def opened(browser: Browser, server: str) -> Iterator[Tab]:
 
 def _note_problems(tab: Tab, server: str) -> None:
     def note_console(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            tab.problems.append(f"console: {message.text} ({message.location.get('url')})")
+        where = message.location.get("url", "")
+        is_of_before = "/media/" in where or "Download Button source" in message.text  # a file of another screen
+        if message.type == "error" and not is_of_before:
+            tab.problems.append(f"console: {message.text} ({where})")
 
     def note_request(request: Request) -> None:
         if not request.url.startswith((server, "data:", "blob:")):
