@@ -268,3 +268,22 @@ def test_what_arrives_after_the_small_pictures_have_gone_is_not_drawn(show):
     update_all(page, run_of(**LINK | {"mask": "causal", "seed": 9}))
     wait_until_drawn(page)
     expect(picture(page, PAINTER).locator(".painted-heads")).to_be_visible()
+
+
+@pytest.mark.parametrize("view", ["lab", "step"])
+def test_blocked_cells_are_plain_where_the_browser_has_lost_the_hatch(show_link, view):
+    """As the browser says it when it is short of memory."""
+    page = show_link(view=view, text="a b c d", mask="causal", stage="encoder.self_attention.weights", key=3)
+    page.evaluate(
+        """() => {
+          window.nLost = 0;
+          for (const { prototype } of [CanvasRenderingContext2D, OffscreenCanvasRenderingContext2D])
+            prototype.createPattern = () => {
+              nLost += 1;
+              throw new DOMException("The canvas height is 0.", "InvalidStateError");
+            };
+        }"""
+    )
+    page.set_viewport_size({"width": 700, "height": 700})
+    page.wait_for_function("() => nLost > 0")
+    wait_until_drawn(page)  # no picture has ended in an error

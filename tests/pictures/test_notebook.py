@@ -27,10 +27,19 @@ def notebook(browser: Browser, path: Path, output: str, *, ground: str = "white"
     return fresh_context(browser), path.as_uri()
 
 
-@pytest.mark.parametrize(("ground", "theme"), [("white", "light"), ("#111", "dark"), ("rgb(30, 30, 46)", "dark")])
-def test_a_cell_shows_its_numbers_without_a_request(browser: Browser, tmp_path: Path, ground: str, theme: str):
+@pytest.mark.parametrize(
+    ("ground", "theme", "around"),
+    [("white", "light", ""), ("#111", "dark", ""), ("rgb(30, 30, 46)", "dark", "div")],
+    ids=["light", "dark", "the frame in a box of its own, as in marimo"],
+)
+def test_a_cell_shows_its_numbers_without_a_request(browser, tmp_path: Path, ground: str, theme: str, around: str):
     shown = headlight.attention(WEIGHTS, TOKENS, mask=torch.ones(3, 3).tril().bool())
-    context, address = notebook(browser, tmp_path / "cell.html", shown._repr_html_(), ground=ground)
+    html = shown._repr_html_()
+    if around:
+        html = re.sub(
+            r"<iframe.*?</iframe>", lambda frame: f"<{around}>{frame[0]}</{around}>", html, flags=re.DOTALL
+        )
+    context, address = notebook(browser, tmp_path / "cell.html", html, ground=ground)
     with context as opened, watched(page := opened.new_page(), address):
         page.goto(address)
         frame = page.frame_locator("iframe")

@@ -1,6 +1,6 @@
 import { contextOf } from "../shared/canvas.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
-import { hatchTile } from "../shared/matrix_pixels.js";
+import { hatchTile, tiled } from "../shared/matrix_pixels.js";
 import { textsOf } from "../shared/texts.js";
 import { parseColor } from "../shared/theme.js";
 
@@ -66,7 +66,7 @@ export class Hatches {
    * reason it is the plain hatch: cells can be painted after their reasons have changed and before all is drawn anew.
    */
   patternOf(bits, context) {
-    if (!this.patterns.has(bits)) this.patterns.set(bits, context.createPattern(this.makeTile(bits), "repeat"));
+    if (!this.patterns.has(bits)) this.patterns.set(bits, tiled(context, this.makeTile(bits), this.theme.hatch_ground));
     return this.patterns.get(bits);
   }
 

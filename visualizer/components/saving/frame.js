@@ -14,8 +14,9 @@ export function settleInFrame() {
   root.dataset.framed = "";
   root.dataset.theme = themeOn(ground);
   root.style.setProperty("--hl-background", ground);
-  const image = frame.nextElementSibling;
-  if (image?.className === "headlight-image") image.hidden = true;
+  for (const image of [frame.nextElementSibling, frame.parentElement.nextElementSibling]) { // marimo wraps frames
+    if (image?.className === "headlight-image") image.hidden = true;
+  }
   new ResizeObserver(() => (frame.style.height = `${root.offsetHeight + 4}px`)).observe(root);
   return true;
 }

@@ -1,6 +1,6 @@
 /** Bars on a canvas, one for each of some columns. */
 
-import { hatchTile } from "./matrix_pixels.js";
+import { hatchTile, tiled } from "./matrix_pixels.js";
 
 const WIDEST_BAR = 28;
 
@@ -18,8 +18,8 @@ export function drawBar(context, { left, width }, zero, size, color) {
 
 /** The hatch of blocked cells over a box in CSS pixels, its stripes sharp at any ratio of device pixels. */
 export function drawHatch(context, { left, top, width, height }, theme, pixelRatio) {
-  const pattern = context.createPattern(hatchTile(theme, pixelRatio), "repeat");
-  pattern.setTransform(new DOMMatrix().scale(1 / pixelRatio));
+  const pattern = tiled(context, hatchTile(theme, pixelRatio), theme.hatch_ground);
+  pattern.setTransform?.(new DOMMatrix().scale(1 / pixelRatio));
   context.fillStyle = pattern;
   context.fillRect(left, top, width, height);
 }

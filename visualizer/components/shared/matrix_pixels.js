@@ -1,7 +1,6 @@
 /** @import { Matrix, Scale, Steps, Theme } from "../types.d.ts" */
 
 import { contextOf } from "./canvas.js";
-import { must } from "./must.js";
 import { drawnBy } from "./svg_pen.js";
 import { colorTable, pixelOf } from "./theme.js";
 
@@ -269,19 +268,19 @@ export function hatchCanvas(blocked, rows, columns, width, height, theme, pixelR
   const cached = hatchCache.get(blocked);
   const cacheKey = `${width} ${height} ${theme.name}`;
   if (cached?.cacheKey === cacheKey) return cached.canvas;
-  const canvas = patternCanvas(blocked, rows, columns, width, height, hatchTile(theme, pixelRatio));
+  const canvas = patternCanvas(blocked, rows, columns, width, height, hatchTile(theme, pixelRatio), theme.hatch_ground);
   hatchCache.set(blocked, { cacheKey, canvas });
   return canvas;
 }
 
-/** A tile repeated over the cells with a flag, as a canvas of `width` by `height` device pixels. */
-function patternCanvas(flags, rows, columns, width, height, tile) {
+/** A tile, or its plain colour, over the cells with a flag, as a canvas of `width` by `height` device pixels. */
+function patternCanvas(flags, rows, columns, width, height, tile, plain) {
   const canvas = new OffscreenCanvas(width, height);
   const context = contextOf(canvas);
   context.imageSmoothingEnabled = false;
   context.drawImage(maskCanvas(flags, rows, columns), 0, 0, width, height);
   context.globalCompositeOperation = "source-in";
-  context.fillStyle = must(context.createPattern(tile, "repeat"), "a pattern has no size");
+  context.fillStyle = tiled(context, tile, plain);
   context.fillRect(0, 0, width, height);
   return drawnBy(canvas, (pen) => {
     pen.fillStyle = pen.createPattern(tile);
@@ -292,6 +291,17 @@ function patternCanvas(flags, rows, columns, width, height, tile) {
     }
     pen.fill();
   });
+}
+
+/** A tile over and over; its plain colour where the browser has lost what was drawn on it, which it may at any time. */
+export function tiled(context, tile, plain) {
+  try {
+    return context.createPattern(tile, "repeat") ?? plain;
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+    HATCHES.clear(); // the next drawing begins with new ones
+    return plain;
+  }
 }
 
 /** The runs of cells with a flag: row, first column, and the column after the last. */
@@ -328,7 +338,7 @@ export function signCanvas(matrix, scale, width, height, pixelRatio) {
   const isBelow = new Uint8Array(values.length);
   for (let i = 0; i < values.length; i++) isBelow[i] = values[i] < limit && !blocked?.[i] ? 1 : 0;
   if (!isBelow.includes(1)) return null;
-  return patternCanvas(isBelow, rows, columns, width, height, signTile(scale.theme, pixelRatio));
+  return patternCanvas(isBelow, rows, columns, width, height, signTile(scale.theme, pixelRatio), "transparent");
 }
 
 /** One tile of level lines in the colour of the background. */
@@ -352,12 +362,20 @@ function maskCanvas(blocked, rows, columns) {
   return canvas;
 }
 
+const HATCHES = new Map(); // tiles by their colours and size: bars ask for one for each blocked cell
+
 /**
  * One tile of diagonal stripes on the hatch's ground.
  * @param {Theme} theme
  * @param {number} pixelRatio
  */
 export function hatchTile(theme, pixelRatio) {
+  const name = `${theme.hatch_ground} ${theme.hatch} ${pixelRatio}`;
+  if (!HATCHES.has(name)) HATCHES.set(name, makeHatch(theme, pixelRatio));
+  return HATCHES.get(name);
+}
+
+function makeHatch(theme, pixelRatio) {
   const size = Math.round(6 * pixelRatio);
   return makeTile(size, (context) => {
     context.fillStyle = theme.hatch_ground;
