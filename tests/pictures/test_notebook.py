@@ -95,7 +95,7 @@ def test_a_saved_output_is_a_page(browser: Browser, tmp_path: Path):
         assert len(tooltip_numbers(page)) == 1
 
 
-WIDGET = """<!doctype html><body style="background: {ground}"><div id=cell></div><script type=module>
+WIDGET = """<!doctype html><body style="background: {ground}"><div id=output></div><script type=module>
 const widget = (await import("./widget.js")).default;
 const bytes = Uint8Array.from(atob("{data}"), (letter) => letter.charCodeAt(0));
 const kept = {{ data: new DataView(bytes.buffer) }};
@@ -107,14 +107,20 @@ const model = {{
   on: () => {{}},
   off: () => {{}},
 }};
-widget.render({{ model, el: document.querySelector("#cell") }});
+const output = document.querySelector("#output"); // JupyterLab draws in the page, marimo in a tree of its own
+const cell = document.createElement("div");
+({in_a_tree} ? output.attachShadow({{ mode: "open" }}) : output).append(cell);
+widget.render({{ model, el: cell }});
 </script></body>"""
 
 
-@pytest.mark.parametrize(("ground", "theme"), [("white", "light"), ("#111", "dark")])
-def test_a_mask_is_painted_in_a_cell_and_read_as_an_array(browser: Browser, ground: str, theme: str):
+@pytest.mark.parametrize(
+    ("ground", "theme", "in_a_tree"),
+    [("white", "light", "false"), ("#111", "dark", "false"), ("#111", "dark", "true")],
+)
+def test_a_mask_is_painted_in_a_cell_and_read_as_an_array(browser, ground: str, theme: str, in_a_tree: str):
     widget = headlight.paint(TOKENS)
-    text = WIDGET.format(ground=ground, data=base64.b64encode(widget.data).decode())
+    text = WIDGET.format(ground=ground, in_a_tree=in_a_tree, data=base64.b64encode(widget.data).decode())
     with fresh_context(browser) as opened, watched(page := opened.new_page(), ADDRESS):
         page.route(ADDRESS, lambda route: route.fulfill(body=text, content_type="text/html"))
         page.route(

@@ -23,7 +23,7 @@ from tempfile import mkdtemp
 from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Error, Page, Request
 
 from tests.browser.conftest import APP, load, served
-from tests.browser.headlight_page import PROBE, settle
+from tests.browser.headlight_page import PROBE
 from tests.pages import chromium, fresh_context
 from tests.soak.acts import LINKS, Act, choose, perform
 from tests.soak.line import slow_line
@@ -158,7 +158,7 @@ def differences(tab: Tab, other: Tab, conditions: Conditions) -> list[str]:
         found = mine.differences(theirs)
         if not found or time.monotonic() > end:
             break
-        settle(tab.page)
+        bring_to_rest(tab.page)
     if found:
         found.insert(0, _pictured(tab.page, other.page, conditions.log.parent))
     return [*found, *(f"on the other page: {problem}" for problem in other.taken_problems())]

@@ -30,9 +30,9 @@ function frameAround() {
   }
 }
 
-/** The colour that is seen behind an element. */
+/** The colour that is seen behind an element, also where it stands in a shadow tree. */
 export function groundBehind(element) {
-  for (let outer = element; outer; outer = outer.parentElement) {
+  for (let outer = element; outer; outer = outer.parentElement ?? outer.getRootNode().host) {
     const { backgroundColor } = element.ownerDocument.defaultView.getComputedStyle(outer);
     if (!/^(transparent|rgba\(.*, 0\))$/.test(backgroundColor)) return backgroundColor;
   }
