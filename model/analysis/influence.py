@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -37,8 +36,6 @@ _MOST_THREADS = 4
 _MOST_BYTES, _BYTES_PER_TRACED = 2**31, 3.5
 """The memory that all derivatives may take, and how many times that of a pass one takes, as measured."""
 
-_SAMPLE_SECONDS = 0.5
-_WARM_UP = 2 * _MOST_THREADS
 _KEPT_BYTES = 31 * 2**20
 
 _Part = TypeVar("_Part")
@@ -151,46 +148,6 @@ def measure_influence(
             if progress is not None:
                 progress(n_done / len(chunks))
     return Influence(outputs, squares.sqrt())
-
-
-def estimate_seconds(
-    model: TracedModule,
-    run: Callable[[], object],
-    sequence: SequenceName = "source",
-    *,
-    of_encoder: bool = False,
-    edits: Mapping[str, Edit] | None = None,
-    clock: Callable[[], float] = time.perf_counter,
-) -> float:
-    """Estimate the seconds that ``measure_influence`` will take here, from the derivatives that it begins with.
-
-    What the first directions cost beyond the others is counted once; the others are sampled for half a second.
-
-    Args:
-        model: as in ``measure_influence``.
-        run: as in ``measure_influence``.
-        sequence: as in ``measure_influence``.
-        of_encoder: as in ``measure_influence``.
-        edits: as in ``measure_influence``.
-        clock: seconds that pass.
-
-    Raises:
-        ValueError: as in ``measure_influence``.
-    """
-    started = clock()
-    forward = _first_pass(model, run, edits or {}, sequence)
-    chunks = _chunks(forward.embedded.numel(), forward.trace)
-    steady = 0.0
-    outputs = output_paths(forward.trace, of_encoder=of_encoder)
-    with closing(_each_chunk(forward, outputs, chunks, _squared_norms)) as parts:
-        for n_done, _ in enumerate(parts, 1):
-            now = clock()
-            if n_done <= _WARM_UP:
-                steady = now
-            elif now - steady >= _SAMPLE_SECONDS:
-                each = (now - steady) / (n_done - _WARM_UP)
-                return now - started + each * (len(chunks) - n_done)
-    return clock() - started
 
 
 def measure_dependence(

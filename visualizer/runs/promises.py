@@ -15,7 +15,6 @@ from model.analysis.influence import (
     Influence,
     Leak,
     Verdict,
-    estimate_seconds,
     first_leak,
     judge,
     measure_dependence,
@@ -86,24 +85,9 @@ class Proof:
         return self.leak is None and not self.cut_off.any() and all(verdict.passes for verdict in self.verdicts)
 
 
-def layers_passed(settings: Settings, sequence: SequenceName, *, of_encoder: bool = False) -> int:
-    """Return the number of layers between the embeddings of a sequence and the outputs."""
-    if of_encoder:
-        return settings.n_layers
-    before = settings.n_layers if settings.architecture == "encoder-decoder" and sequence == "source" else 0
-    return before + settings.depth
-
-
 def effort(settings: Settings, n_tokens: int) -> int:
     """Return the effort of a measurement, to be compared with ``AT_ONCE``."""
     return settings.depth * (n_tokens * settings.d_model) ** 2
-
-
-def estimate(run: Run, sequence: SequenceName, *, of_encoder: bool = False) -> float:
-    """Estimate how long ``measure`` will take on this machine, in seconds, from the first derivatives."""
-    return estimate_seconds(
-        _measurable(run), lambda: run.forward(run), sequence, of_encoder=of_encoder, edits=run.edits
-    )
 
 
 def measure(

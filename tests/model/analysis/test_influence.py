@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from model import record
 from model.analysis import influence
-from model.analysis.influence import estimate_seconds, first_leak, judge, measure_dependence, measure_influence
+from model.analysis.influence import first_leak, judge, measure_dependence, measure_influence
 from model.analysis.reach import allowed_dependence, entry_path, reach
 from model.edits import replace, scale
 from model.masks import causal, padding, sliding_window
@@ -406,22 +406,6 @@ def test_progress_is_told_by_the_calling_thread(monkeypatch):
     assert fractions == [n / len(fractions) for n in range(1, len(fractions) + 1)]
     assert len(fractions) > 5
     assert {thread for _, thread in told} == {threading.get_ident()}
-
-
-def test_the_estimate_counts_the_start_once_and_the_pace_for_all_that_follows(monkeypatch):
-    monkeypatch.setattr(influence, "_CHUNK_BYTES", 1)  # each direction by itself
-    model = small_transformer("encoder")
-    n_directions = N_SOURCE * model.config.d_model
-    seconds = iter([0.0, *(10 + 0.25 * n_done for n_done in range(1, n_directions + 1))])
-    estimate = estimate_seconds(model, forward(model), clock=lambda: next(seconds))
-    assert estimate == pytest.approx(10 + 0.25 * n_directions)
-    assert next(seconds) < 15  # long before the last direction
-
-
-def test_what_is_done_within_the_sample_is_no_estimate():
-    model = small_transformer("encoder")
-    seconds = iter((0.0, *(0.01 * n for n in range(100)), 3.0))
-    assert estimate_seconds(model, forward(model), clock=lambda: next(seconds)) == 0.01
 
 
 def test_an_error_of_progress_ends_it_at_once(monkeypatch):

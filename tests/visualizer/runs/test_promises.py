@@ -12,7 +12,7 @@ from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.runs.intended import read_intent
 from visualizer.runs.masks_in_force import mask_context
-from visualizer.runs.promises import Intended, layers_passed, measure, prove
+from visualizer.runs.promises import Intended, measure, prove
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab.case import case_of
@@ -94,12 +94,6 @@ def test_green_is_kept_for_what_could_have_failed(link, kind, text):
     app = open_app(**LINK, **link)
     assert any(text in element.value for element in getattr(app, kind))
     assert bool(app.success) == (kind == "success")
-
-
-def test_directions_pass_the_layers_that_lie_between_a_token_and_the_logits():
-    deeper = Settings(architecture="encoder-decoder", n_layers=2, n_decoder_layers=5)
-    assert [layers_passed(deeper, sequence) for sequence in ("source", "target")] == [7, 5]
-    assert layers_passed(replace(deeper, architecture="decoder"), "source") == 2
 
 
 PAIR = replace(

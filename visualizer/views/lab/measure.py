@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
-from threading import Lock
 from typing import NamedTuple
 
 import streamlit as st
 
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
-from visualizer.runs.promises import AT_ONCE, Measurement, effort, estimate, layers_passed, measure
+from visualizer.runs.promises import AT_ONCE, Measurement, effort, measure
 from visualizer.runs.run import Run, Subject
 from visualizer.views.lab.case import Case
 from visualizer.work import background
 from visualizer.work.cache import Kept, cached_run
-from visualizer.work.jobs import duration
 
 say = texts_of(__name__)
 
@@ -44,21 +42,18 @@ class _Measured(NamedTuple):
 
 
 _MEASUREMENTS: Kept[Hashable, Measurement] = Kept(room=16)
-_SECONDS: Kept[_Measured, float] = Kept(room=64)
-
-_timing = Lock()
-"""One after the other: side by side each would time the others too, and take as much memory."""
 
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     """The measurement of a case of a model that was built here; None before it is made."""
     subject = Subject(replace(case.run.settings, dropout=0.0), case.run.item)
-    measured, n_tokens = _Measured(subject, sequence, case.of_encoder), len(case.run.tokens[sequence])
+    measured = _Measured(subject, sequence, case.of_encoder)
+    n_tokens, d_model = len(case.run.tokens[sequence]), subject.settings.d_model
     return made(
         measured,
         lambda progress: measure(measured.run, sequence, progress, of_encoder=measured.of_encoder),
         is_quick=effort(subject.settings, n_tokens) <= AT_ONCE,
-        how_long=lambda: _how_long(measured, n_tokens),
+        how_much=say("how_much", n_directions=n_tokens * d_model, n_tokens=n_tokens, d_model=d_model),
     )
 
 
@@ -67,7 +62,7 @@ def made(
     work: Callable[[Callable[[float], None]], Measurement],
     *,
     is_quick: bool,
-    how_long: Callable[[], str],
+    how_much: str,
 ) -> Measurement | None:
     """Return a measurement: at once where that is quick, else when it is asked for; None before.
 
@@ -75,7 +70,7 @@ def made(
         key: what it is of.
         work: makes it, telling the fraction done.
         is_quick: whether nobody has to ask for it.
-        how_long: a sentence on how much there is to do.
+        how_much: a sentence on how much there is to do.
     """
     if (found := _MEASUREMENTS.get(key)) is not None:
         return found
@@ -85,28 +80,6 @@ def made(
 
     if is_quick:
         return background.at_once(make, say("doing"))
-    st.caption(how_long())
+    st.caption(how_much)
     background.offer("measuring", key, say("measure"), lambda report: make(partial(report, say("doing"))))
     return None
-
-
-def _how_long(measured: _Measured, n_tokens: int) -> str:
-    settings = measured.subject.settings
-    return say(
-        "how_long",
-        n_directions=n_tokens * settings.d_model,
-        n_tokens=n_tokens,
-        d_model=settings.d_model,
-        n_layers=layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder),
-        time=duration(_estimated_seconds(measured)),
-    )
-
-
-def _estimated_seconds(measured: _Measured) -> float:
-    """Estimate the time of a measurement on this machine, timed once."""
-    timed = _SECONDS.get(measured)
-    if timed is not None:
-        return timed
-    with st.spinner(say("timing")), _timing:
-        seconds = estimate(measured.run, measured.sequence, of_encoder=measured.of_encoder)
-        return _SECONDS.keep(measured, seconds)

@@ -66,7 +66,7 @@ def measurement_of(case: Case) -> Measurement | None:
         _key(checkpoint, settings),
         work,
         is_quick=checkpoint.n_weights * n_tokens**2 <= AT_ONCE,
-        how_long=lambda: say("how_long", n_tokens=n_tokens, weights=weights_in_words(checkpoint.n_weights)),
+        how_much=say("how_much", n_tokens=n_tokens, weights=weights_in_words(checkpoint.n_weights)),
     )
 
 
