@@ -180,15 +180,15 @@ def _back_to_the_way(selection: Selection) -> None:
 
 
 def _off_padding(run: Run, choices: Choices) -> Choices:
-    """The choices with a token of the text in focus unless a padding token is chosen, now or in the link."""
+    """The choices with a token of the text in focus when another text comes into sight; later any may be chosen."""
     selection, settings = choices.selection, choices.settings
     text = (settings.text, settings.target, settings.pad, settings.pad_side, settings.weights, selection.batch)
-    is_known = drafts.put_by_before("text_in_sight") == text
-    drafts.put_by("text_in_sight", text)
+    in_sight = (*text, state.examples_opened())
+    is_known = drafts.put_by_before("text_in_sight") == in_sight
+    drafts.put_by("text_in_sight", in_sight)
     here = run.at(selection.batch)
     path = with_layer(here.trace, selection.stage, selection.layer)
-    is_chosen = selection.query != Selection().query and (is_known or "query" in choices.given)
-    if is_chosen or not (sequence := here.axes(path)[0].sequence):
+    if is_known or "query" in choices.given or not (sequence := here.axes(path)[0].sequence):
         return choices
     is_padding = here.tokens[sequence].is_padding
     query = min(selection.query, len(is_padding) - 1)
