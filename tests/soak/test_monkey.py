@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from tests.browser.conftest import APP, served
 from tests.soak.monkey import Conditions, Options, run
 
-ACTS = 30
+ACTS = 20
 
 
 def test_a_page_shows_what_its_address_shows_after_random_acts(browser: Browser, tmp_path: Path) -> None:

@@ -220,8 +220,15 @@ def test_a_link_finds_the_finished_training_at_the_same_moment_and_start_trains_
     assert shown(again) == shown(app)
 
 
-def test_a_finished_training_is_there_again_once_another_run_of_it_is_stopped():
-    app = open_view(**tiny(steps=400))
+def test_a_finished_training_is_there_again_once_another_run_of_it_is_stopped(monkeypatch):
+    lengths = iter((STEPS, 20_000))
+
+    def trained(recipes):
+        steps = next(lengths)
+        return reports_in_turns(tuple(replace(recipe, steps=steps) for recipe in recipes))
+
+    monkeypatch.setattr(session, "MEMORY", Memory(trained=trained))
+    app = open_view(**tiny())
     start(app)
     wait_for_the_end(app)
     before = shown(app)
