@@ -160,6 +160,10 @@ def _both(of_a: str, of_b: str) -> str:
 
 
 def _name_of_both(of_a: str, of_b: str) -> str:
+    """``next token``, ``next token (B: left out)`` or ``A: next token, B: left out``."""
     if of_a == of_b:
         return of_a
+    for side, bare, noted in (("B", of_a, of_b), ("A", of_b, of_a)):
+        if bare and noted.startswith(note := f"{bare} ("):
+            return f"{note}{side}: {noted.removeprefix(note)}"
     return ", ".join(f"{side}: {name}" for side, name in (("A", of_a), ("B", of_b)) if name)

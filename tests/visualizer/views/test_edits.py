@@ -137,3 +137,9 @@ def test_padding_has_no_loss():
     settings = replace(OPENING.settings, weights="random", architecture="decoder", mask=("causal", "padding"))
     plain, padded = (loss_of(compute_run(replace(settings, pad=pad))) for pad in (0, 3))
     assert float(plain) == pytest.approx(float(padded), rel=1e-5)
+
+
+def test_a_head_with_a_name_is_said_to_be_left_out_on_one_side():
+    link = {"view": "compare", "architecture": "decoder", "text": "a b c", "edits": f"{CONTEXT}-h1-zero"}
+    compared = pictures(open_app(**link))["headlight_compare_grids"]
+    assert compared["head_names"][0][1] == "next token (B: left out)"
