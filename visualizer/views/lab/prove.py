@@ -70,11 +70,11 @@ def render(case: Case) -> None:
 
 
 def _usual_claim(case: Case) -> Claim:
-    """The claim on a checkpoint of whose mask nothing was said."""
+    """The claim on a checkpoint where nothing was said of the mask that its output follows from."""
     if case.run.settings.architecture == "encoder":
         st.caption(say("promised_unless_said"))
         return "promised"
-    st.caption(say("causal_unless_said"))
+    st.caption(say("causal_unless_said") if case.attention.has_the_list else say("causal_of_decoder"))
     return "causal"
 
 

@@ -132,6 +132,17 @@ def test_what_the_mask_of_a_checkpoint_should_be_is_proved(intent, masks, said_o
     assert not app.exception
 
 
+def test_beside_an_encoder_the_output_of_the_decoder_is_proved_whichever_mask_is_edited(tmp_path):
+    folder = str(saved("t5", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "target": "un the", "attention": "encoder"}
+    link = {**query, "intent_encoder": "causal", "panel": "prove"}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **link)
+    assert "The claim is about the decoder's output" in said(app)
+    assert app.success[0].value.startswith("**Passes.** No later token changes an earlier output")
+    assert not app.exception
+
+
 def test_of_a_sample_of_rows_the_leak_is_in_the_row_that_was_measured(tiny, monkeypatch):
     monkeypatch.setattr("headlight.pretrained.proving.MOST_ROWS", 3)
     monkeypatch.setattr("headlight.pretrained.proving.N_SAMPLED", 2)
