@@ -246,13 +246,12 @@ def _labelled(number: int, labels: Sequence[str]) -> str:
 
 
 def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
+    of_encoder = case.of_encoder and not case.run.attentions  # of a checkpoint the decoder's output is measured
+    panel = partial(influence_panel, case.run, sequence=sequence, of_encoder=of_encoder, measured=measurement.rows)
     panels = []
     for path, norms, verdict in zip(
         measurement.influence.paths, measurement.influence.norms.numpy(), proof.verdicts, strict=True
     ):
-        panel = partial(
-            influence_panel, case.run, sequence=sequence, of_encoder=case.of_encoder, measured=measurement.rows
-        )
         forbidden = ~proof.allowed[path].numpy()
         held = forbidden & (norms == 0)
         title, subtitle = f"{'✓' if verdict.passes else '✗'} {output_title(path)}", _of_leaks(measurement, verdict)

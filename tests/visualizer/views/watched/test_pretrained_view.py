@@ -132,11 +132,12 @@ def test_what_the_mask_of_a_checkpoint_should_be_is_proved(intent, masks, said_o
     assert not app.exception
 
 
-def test_beside_an_encoder_the_output_of_the_decoder_is_proved_whichever_mask_is_edited(tmp_path):
+@pytest.mark.parametrize("attention", ["encoder", "cross"])
+def test_beside_an_encoder_the_output_of_the_decoder_is_proved_whichever_mask_is_edited(attention, tmp_path):
     folder = str(saved("t5", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
-    query = {"pretrained_model": folder, "text": "the cat", "target": "un the", "attention": "encoder"}
-    link = {**query, "intent_encoder": "causal", "panel": "prove"}
+    query = {"pretrained_model": folder, "text": "the cat", "target": "un", "attention": attention}
+    link = {**query, f"intent_{attention}": "causal", "panel": "prove"}
     app = open_app(view="lab", source="pretrained", weights="pretrained", **link)
     assert "The claim is about the decoder's output" in said(app)
     assert app.success[0].value.startswith("**Passes.** No later token changes an earlier output")
