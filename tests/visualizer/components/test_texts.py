@@ -25,7 +25,6 @@ _SENTENCE = re.compile(r"(?=.*[^\W\d_]{3})(?<![\w-])(?:[^\W_]+(?:['’][^\W_]+)*
 
 IN_CODE = {
     "layer 7 has not arrived": "an error in the picture, which no person reads",
-    "a pattern has no size": "the same",
     "a section names no module": "the same",
     "no stroke is under way": "the same",
 }

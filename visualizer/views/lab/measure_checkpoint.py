@@ -81,7 +81,7 @@ def where_a_leak_begins(case: Case, rows: Tensor, token: int) -> str:
 
 
 def effect_of_padding(case: Case) -> tuple[bool, str] | None:
-    """Whether padding changes nothing for the tokens of a batch, and a sentence on it; None without any."""
+    """Return whether padding changes nothing for a batch's tokens, and a sentence on it; None without any."""
     settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
     given = tokenized(checkpoint, words_of(settings), MAX_TOKENS)
     if not any(piece.padding for line in given.lines for piece in line):

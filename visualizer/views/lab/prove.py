@@ -79,7 +79,7 @@ def _usual_claim(case: Case) -> Claim:
 
 
 def _intended(case: Case) -> Intended | None:
-    """What the mask should be, with the claim in words; None where nothing was said, or not of what is measured."""
+    """The cells that the mask should leave open; None where nothing was said, or not of what is measured."""
     intent = chosen_intent(case)
     cells = None if intent is None else intent.expected(case.context)
     if intent is None or cells is None or (case.run.attentions and not case.attention.has_the_list):
