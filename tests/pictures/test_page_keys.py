@@ -102,4 +102,4 @@ def test_an_address_to_which_a_person_went_before_anything_was_drawn_is_told_onc
     picture = page_keys(longest={}, seq=0, key=KEYS, addresses=drawn)
     page = show([picture])
     update(page, picture)
-    assert heard(page, KEYS) == [("went", {"search": "", "seq": 0})] * n_told
+    assert heard(page, KEYS) == [("went", {"search": "", "seq": 0, "drawn": drawn})] * n_told

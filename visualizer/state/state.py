@@ -147,9 +147,12 @@ def show_link() -> None:
 
 
 def go_to(event: object) -> None:
-    """Show what the address says, as a callback does: a person went Back or Forward to it."""
-    search = event.get("search") if isinstance(event, Mapping) else None
-    if isinstance(search, str):
+    """Show what the address says, as a callback does: a person went Back or Forward to it.
+
+    It may have been seen late, beside what was "drawn": then whatever was chosen meanwhile counts.
+    """
+    search, drawn = (event.get("search"), event.get("drawn")) if isinstance(event, Mapping) else (None, None)
+    if isinstance(search, str) and (not isinstance(drawn, list) or chosen().link in drawn):
         controls.forget_drafts()
         show(_of(parse_qs(search.removeprefix("?"), keep_blank_values=True)))
 

@@ -152,6 +152,18 @@ def test_a_page_says_that_it_went_back_where_streamlit_forgets_it():
     assert in_link(app, "n_heads") == "5"
 
 
+@pytest.mark.parametrize(
+    ("drawn", "expected"), [(3, 5), (5, 2)], ids=["what was chosen since counts", "Back counts"]
+)
+def test_an_address_that_is_seen_late_is_gone_to_unless_something_was_chosen_meanwhile(drawn, expected):
+    app: AppTest = open_app(view="step", n_heads="3")
+    app.slider(key="n_heads").set_value(5).run()
+    link = {name: in_link(app, name) for name in app.query_params}
+    late = {"search": "?view=step&n_heads=2", "seq": 0, "drawn": [link | {"n_heads": str(drawn)}]}
+    tell(app, "page_keys", "went", late)
+    assert app.slider(key="n_heads").value == expected
+
+
 @pytest.mark.parametrize("is_told", [True, False], ids=["by the page", "by Streamlit"])
 def test_what_is_written_and_not_taken_is_gone_after_back(monkeypatch, is_told):
     app = open_app(view="lab", architecture="decoder", text="a b c")

@@ -64,12 +64,12 @@ class PageKeys extends Picture {
       makeElement("dd", "", {}, [text]),
     ]);
     this.list.replaceChildren(...lines);
-    if (this.isFirst && isElsewhere(this.data.addresses)) this.tellAddress();
+    if (this.isFirst && isElsewhere(this.data.addresses)) this.tellAddress({ drawn: this.data.addresses });
     this.isFirst = false;
   }
 
-  tellAddress() {
-    this.host.send("went", { search: location.search, seq: this.seq });
+  tellAddress(more = {}) {
+    this.host.send("went", { search: location.search, seq: this.seq, ...more });
   }
 
   onKey(event) {

@@ -83,7 +83,8 @@ def page_keys(
     cookie: what the browser is to keep; "" for nothing.
     screen: the text of a file, where the address does not carry the screen; "" where it does.
     ``went`` is {"search", "seq"}: the address's parameters after a person went Back or Forward.
-    addresses: the parameters of those that say what is drawn; another one, at first, is told by ``went`` too.
+    addresses: the parameters of those that say what is drawn; another one, at first, is told by ``went`` too, with
+    these as "drawn".
     run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
     overview = [list(line) for line in OVERVIEW]
