@@ -23,7 +23,7 @@ from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
 from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
 from visualizer.routes.address import OF_RUN, Address, Format, link_to_stage
 from visualizer.runs.operations_run import OperationStage
-from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.runs.paths import attention_modules, of_every_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
 from visualizer.settings.settings import Selection, Settings
@@ -192,7 +192,7 @@ def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.g
         if layers:
             raise ValueError(say("in_one_layer", name=name))
         return *_array_of(trace[name]), ()
-    alike = [stage for path, stage in trace.items() if without_layer(path) == name]
+    alike = of_every_layer(trace, name)
     if not alike:
         try:
             trace[name]

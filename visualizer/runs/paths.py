@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from model import Trace
+
+Value = TypeVar("Value")
 
 
 @lru_cache(maxsize=4096)
 def without_layer(path: str) -> str:
     """``encoder.layers.0.self_attention.scores`` -> ``encoder.self_attention.scores``."""
     return re.sub(r"layers\.\d+\.", "", path)
+
+
+def of_every_layer(by_path: Mapping[str, Value], kind: str) -> list[Value]:
+    """Return what there is at a path in each layer, such as the masks of ``decoder.self_attention``."""
+    return [value for path, value in by_path.items() if without_layer(path) == kind]
 
 
 def in_layer(kind: str, layer: int) -> str:

@@ -25,7 +25,7 @@ from model.masks import causal
 from model.randomness import named_generator
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
-from visualizer.runs.paths import without_layer
+from visualizer.runs.paths import of_every_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Claim, Settings, masked_attention
 
@@ -55,6 +55,11 @@ class Measurement:
     def output(self) -> str:
         """The path of what the model puts out: its logits, or what an attention alone finds."""
         return self.influence.paths[-1]
+
+    @property
+    def measured(self) -> list[int] | slice:
+        """The rows that were measured, as an index."""
+        return list(self.rows) or slice(None)
 
     def row(self, number: int) -> int:
         """The row of the output that was measured at a number."""
@@ -151,10 +156,9 @@ def prove(
         allowed = _intended(run, measurement, intended, sequence)
     else:
         raise ValueError("to prove what is intended takes the cells that are")
-    measured = list(measurement.rows) or slice(None)
-    allowed = {path: may[measured] for path, may in allowed.items()}
+    allowed = {path: may[measurement.measured] for path, may in allowed.items()}
     last = measurement.output
-    may, masks_let = allowed[last], promised[last][measured]
+    may, masks_let = allowed[last], promised[last][measurement.measured]
     wanted = may & ~_padding_rows(run, last) if claim == "intended" else torch.zeros_like(may)
     silent = measurement.influence.norms[-1] == 0
     return Proof(
@@ -172,8 +176,7 @@ def _over_all_layers(
     """Return the tokens that each row of each stage may depend on, by the masks of every layer, (rows, T) bool."""
     if not run.attentions:
         return allowed_dependence(run.trace, masks, sequence)
-    kind = masked_attention(run.settings.architecture)
-    of_layers = [mask for path, mask in masks.items() if without_layer(path) == kind]
+    of_layers = of_every_layer(masks, masked_attention(run.settings.architecture))
     return {measurement.output: reach(of_layers, len(run.tokens[sequence]))[-1]}
 
 

@@ -25,6 +25,7 @@ from visualizer.runs.checkpoints import (
     words_of,
 )
 from visualizer.runs.promises import Measurement
+from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.fitting import as_asked
 from visualizer.views.lab.case import Case, case_in
@@ -41,9 +42,10 @@ _PADDING: Kept[Hashable, tuple[bool, str]] = Kept(room=16)
 
 
 def in_its_line(case: Case) -> Case:
-    """The case in the line of a batch by itself: without padding, and without what was edited."""
+    """The case in the line of a batch by itself, without padding and edits, of the attention behind the output."""
     line = replace(of_line(as_asked(case.run.settings), case.run.item), edits="")
-    return case_in(cached_run(line), case.selection, case.attention)
+    run = cached_run(line)
+    return case_in(run, case.selection, attention_named("decoder", run.settings.architecture))
 
 
 def measurement_of(case: Case) -> Measurement | None:

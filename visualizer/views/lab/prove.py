@@ -15,7 +15,7 @@ from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.padding import effect_of_padding
-from visualizer.runs.paths import layer_of, without_layer
+from visualizer.runs.paths import layer_of, of_every_layer, without_layer
 from visualizer.runs.promises import Intended, Measurement, Proof, prove
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
@@ -44,18 +44,19 @@ _BROKEN: dict[Claim, str] = {
 def render(case: Case) -> None:
     """Draw what padding does, the claim, the verdicts and the grids."""
     is_checkpoint = bool(case.run.attentions)
+    is_about_output = case.attention.has_the_list or not is_checkpoint
     if is_checkpoint:
         _padding_of_batch(case)
         case = of_checkpoint.in_its_line(case)
     else:
         _padding(case)
     claim, sequence = _choose(case)
-    intended = _intended(case) if claim == "intended" else None
+    intended = _intended(case) if claim == "intended" and is_about_output else None
     if claim == "intended" and intended is None:
         if not is_checkpoint:
             st.info(say("no_claim"))
             return
-        claim = _usual_claim(case)
+        claim = _usual_claim(case, is_about_output=is_about_output)
     measurement = of_checkpoint.measurement_of(case) if is_checkpoint else measurement_of(case, sequence)
     if measurement is None:
         return
@@ -69,20 +70,20 @@ def render(case: Case) -> None:
     st.caption(_how(case, measurement))
 
 
-def _usual_claim(case: Case) -> Claim:
+def _usual_claim(case: Case, *, is_about_output: bool) -> Claim:
     """The claim on a checkpoint where nothing was said of the mask that its output follows from."""
     if case.run.settings.architecture == "encoder":
         st.caption(say("promised_unless_said"))
         return "promised"
-    st.caption(say("causal_unless_said") if case.attention.has_the_list else say("causal_of_decoder"))
+    st.caption(say("causal_unless_said") if is_about_output else say("causal_of_decoder"))
     return "causal"
 
 
 def _intended(case: Case) -> Intended | None:
-    """The cells that the mask should leave open; None where nothing was said, or not of what is measured."""
+    """The cells that the mask should leave open; None where nothing was said."""
     intent = chosen_intent(case)
     cells = None if intent is None else intent.expected(case.context)
-    if intent is None or cells is None or (case.run.attentions and not case.attention.has_the_list):
+    if intent is None or cells is None:
         return None
     st.caption(markdown_safe(_claimed(case, intent)))
     return Intended(case.attention.path, cells, intent.padding)
@@ -137,12 +138,10 @@ def _choose(case: Case) -> tuple[Claim, SequenceName]:
     selection = case.selection
     with st.container(horizontal=True, vertical_alignment="bottom", key="claims"):
         sequence: SequenceName = case.attention.keys
-        if case.run.attentions:
-            sequence = "target" if "target" in case.run.tokens else "source"
-        elif case.attention.queries == "target" and not case.attention.crosses:
+        if case.attention.queries == "target" and not case.attention.crosses and not case.run.attentions:
             _choice("embeddings")
             sequence = selection.embeddings
-        if sequence != case.attention.keys and not case.run.attentions:
+        if sequence != case.attention.keys:
             return "promised", sequence
         _choice("claim")
     return selection.claim, sequence
@@ -198,8 +197,7 @@ def _named(output: str) -> str:
 
 def _is_causal(case: Case) -> bool:
     """True if the masks of every layer and head hide later tokens."""
-    kind = without_layer(case.module)
-    masks = [mask.allowed for path, mask in case.run.promised.items() if without_layer(path) == kind]
+    masks = [mask.allowed for mask in of_every_layer(case.run.promised, case.attention.path)]
     return not any(mask is None or bool(mask.expand(-1, -1, *case.size).triu(1).any()) for mask in masks)
 
 
@@ -235,7 +233,7 @@ def _leak_of_checkpoint(case: Case, measurement: Measurement, proof: Proof, sequ
         return
     labels = case.run.tokens[sequence].labels
     forbidden = torch.zeros(len(labels), dtype=torch.bool)
-    forbidden[list(measurement.rows) or slice(None)] = ~proof.allowed[leak.path][:, leak.token]
+    forbidden[measurement.measured] = ~proof.allowed[leak.path][:, leak.token]
     row, token = _labelled(measurement.row(leak.row), labels), _labelled(leak.token, labels)
     stage = markdown_safe(of_checkpoint.where_a_leak_begins(case, forbidden, leak.token))
     st.markdown(say("begins_in_checkpoint", row=row, token=token, stage=stage))
@@ -246,8 +244,9 @@ def _labelled(number: int, labels: Sequence[str]) -> str:
 
 
 def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
-    of_encoder = case.of_encoder and not case.run.attentions  # of a checkpoint the decoder's output is measured
-    panel = partial(influence_panel, case.run, sequence=sequence, of_encoder=of_encoder, measured=measurement.rows)
+    panel = partial(
+        influence_panel, case.run, sequence=sequence, of_encoder=case.of_encoder, measured=measurement.rows
+    )
     panels = []
     for path, norms, verdict in zip(
         measurement.influence.paths, measurement.influence.norms.numpy(), proof.verdicts, strict=True

@@ -12,7 +12,7 @@ from model.analysis.influence import output_paths
 from model.analysis.reach import allowed_dependence, first_layer_reached, reach
 from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.runs.paths import without_layer
+from visualizer.runs.paths import of_every_layer
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.views.lab.case import Case
@@ -62,8 +62,7 @@ def reached_in(case: Case) -> Tensor:
     """
     run, kind = case.run, case.attention.path
     if not case.attention.crosses:
-        masks = [mask.allowed for path, mask in run.promised.items() if without_layer(path) == kind]
-        return reach(masks, case.size[0])
+        return reach([mask.allowed for mask in of_every_layer(run.promised, kind)], case.size[0])
     every = {path: mask.allowed for path, mask in run.promised.items()}
     may = allowed_dependence(run.trace, every, "source")
     return torch.stack([may[path] for path in output_paths(run.trace) if path != "logits"])

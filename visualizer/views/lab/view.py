@@ -40,11 +40,6 @@ PANELS: Mapping[str, Callable[[Case], None]] = {
 }
 """The panels for a painted mask, in the order of the menu."""
 
-OF_CHECKPOINT: Mapping[str, Callable[[Case], None]] = {
-    name: panel for name, panel in PANELS.items() if name in TOOLS_OF_CHECKPOINT
-}
-"""The same for the mask of a checkpoint."""
-
 _OF_RESULTS = {
     "apply": say("result_of_apply"),
     "scores": say("result_of_scores"),
@@ -117,10 +112,10 @@ def _which_mask(case: Case) -> None:
 
 
 def _tools(case: Case) -> None:
-    offered = OF_CHECKPOINT if case.run.attentions else PANELS
-    widgets.choice("panel", list(offered), help=None, label_visibility="collapsed")
+    offered = [name for name in PANELS if not case.run.attentions or name in TOOLS_OF_CHECKPOINT]
+    widgets.choice("panel", offered, help=None, label_visibility="collapsed")
     panel = case.selection.panel
     if case.selection.hidden and panel in _OF_RESULTS:
         say_covered(_OF_RESULTS[panel])
     else:
-        offered[panel](case)
+        PANELS[panel](case)

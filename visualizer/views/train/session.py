@@ -72,12 +72,14 @@ def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     training would begin with.
     """
     mine = _mine()
-    is_mine = mine is not None and mine.plan.recipes == plan.recipes
-    if mine is not None and is_mine and mine.left is None:
-        return mine.job.peek()
+    left = None
+    if mine is not None and mine.plan.recipes == plan.recipes:
+        if mine.left is None:
+            return mine.job.peek()
+        left = mine.left
     return (
         MEMORY.finished(plan.recipes)
-        or (mine is not None and is_mine and mine.left)
+        or left
         or (is_started(choice, plan) and MEMORY.interrupted(plan.recipes))
         or recorded_state(plan.recipes)
         or MEMORY.interrupted(plan.recipes)
