@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.pictures.static_page import picture, pictures_of, update
+from tests.pictures.static_page import panels, picture, pictures_of, update
 
 
 def test_the_keys_scroll_the_row_and_lead_from_row_to_row(show_link):
@@ -33,3 +33,12 @@ def test_a_choice_that_is_broken_off_is_taken_back_to_what_the_host_says_by_then
     expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
     chips.nth(1).dispatch_event("pointercancel")  # as where the browser drags the text that is marked
     expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
+
+
+def test_what_a_picture_has_lit_is_lit_no_more_when_it_is_gone(show_link):
+    page = show_link(text="a b c", view="heads")
+    picture(page, "token_strip").locator(".chip").nth(1).hover()
+    name = panels(page, "attention_heads_encoder_self_attention").first.locator(".light-name-row")
+    expect(name).to_be_visible()
+    page.evaluate("() => drawn.get('token_strip').destroy()")
+    expect(name).to_be_hidden()

@@ -97,6 +97,13 @@
     return closed.length === 0;
   }
 
+  /** Whether every picture is in words; one that is not is brought into sight, which it may wait for. */
+  function isInWords() {
+    const busy = [...within(document)].find((element) => element.matches(".reading[aria-busy]"));
+    busy?.parentElement.scrollIntoView({ block: "center", behavior: "instant" });
+    return !busy;
+  }
+
   /** Fulfilled when the page was scrolled to its end: some pictures wait until they come into sight. */
   async function scrollThrough() {
     for (const element of within(document)) unfolded.delete(element);
@@ -106,7 +113,7 @@
       main.scrollTo({ top, behavior: "instant" });
       await probe.afterAllElse();
     }
-    await probe.settled(() => ![...within(document)].some((element) => element.matches(".reading[aria-busy]")));
+    await probe.settled(isInWords);
     main.scrollTo({ top: 0, behavior: "instant" });
   }
 

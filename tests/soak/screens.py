@@ -21,6 +21,7 @@ NOT_COMPARED = {
     ".st-key-class_answers": "whether the poll is open is a choice of one page",
     ".st-key-tally": "what a class has answered is counted anew with every page that opens",
     ".tools > :is([aria-label=Undo], [aria-label=Redo])": "what can be undone is the history of one page",
+    ".painted-message": "what is said of the last stroke is the history of one page",
     ".tools > [aria-label=Look]": "whether a page paints or only looks is its own",
     ".st-key-also_under": "which masks a painting took the place of is the history of one page",
     ".st-key-how_it_was_written": "what was computed anew for a text is the history of one page",

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE, problem_with
+from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.masks_in_force import mask_context
@@ -329,5 +330,16 @@ def test_a_query_that_is_no_longer_chosen_is_off_the_padding_as_it_is_in_its_lin
     app = open_app(view="generate", architecture="encoder", text="a b c", pad="3", query="0")
     app.button(key="write_with_decoder").click().run()
     assert in_link(app, "query") == "2"
+    again = open_app(**{name: in_link(app, name) for name in app.query_params})
+    assert again.query_params == app.query_params
+
+
+@pytest.mark.parametrize("query", [None, "8"], ids=["found", "chosen"])
+def test_padding_at_the_usual_query_is_left_where_nobody_chose_it(query):
+    app = open_app(view="heads", text="the dog saw the cat and the cat", pad="1")
+    assert in_link(app, "query") == "7"
+    if query is not None:
+        tell(app, "attention_heads_encoder_self_attention", "select", layer=0, head=0, query=int(query), key=0)
+    assert in_link(app, "query") == (query or "7")
     again = open_app(**{name: in_link(app, name) for name in app.query_params})
     assert again.query_params == app.query_params

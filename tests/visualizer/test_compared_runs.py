@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.test_app import assert_healthy, in_link, open_app
+from tests.visualizer.told import tell
 from tests.visualizer.unpacking import unpacked
 from visualizer.components.packing import header_of
 from visualizer.pictures.compare import baseline_of, compared_settings
@@ -142,3 +143,12 @@ def test_what_no_link_carries_is_not_kept():
     app.text_area(key="text").set_value("donaudampfschifffahrt " * 400).run()
     assert_healthy(app)
     assert not [button for button in app.button if button.key == "keep_baseline"]
+
+
+def test_heads_of_other_shapes_show_the_same_layer_and_head_and_the_link_says_which():
+    app = compare(A, text="a b c d")
+    tell(app, "beside_1", "shown", layer=1, head=3, alone="on")
+    assert_healthy(app)
+    assert (in_link(app, "layer"), in_link(app, "head")) == ("1", "3")
+    shown = [(header["layer"], header["head"]) for header in pictures_named(app, "headlight_attention_heads")]
+    assert shown == [(1, 3), (1, 3)]

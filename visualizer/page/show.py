@@ -188,15 +188,16 @@ def _off_padding(run: Run, choices: Choices) -> Choices:
     drafts.put_by("text_in_sight", in_sight)
     here = run.at(selection.batch)
     path = with_layer(here.trace, selection.stage, selection.layer)
-    if is_known or "query" in choices.given or not (sequence := here.axes(path)[0].sequence):
-        return choices
-    is_padding = here.tokens[sequence].is_padding
+    sequence = here.axes(path)[0].sequence
+    is_padding = here.tokens[sequence].is_padding if sequence else (False,)
     query = min(selection.query, len(is_padding) - 1)
-    if not is_padding[query] or all(is_padding):
-        return choices
-    real = (i for i, padding in enumerate(is_padding) if not padding)
-    found = replace(choices, selection=replace(selection, query=min(real, key=lambda i: abs(i - query))))
-    state.save(found)
+    is_chosen = is_known or "query" in choices.given
+    found = replace(choices, says_query=is_chosen and is_padding[query])
+    if is_padding[query] and not is_chosen and not all(is_padding):
+        real = (i for i, padding in enumerate(is_padding) if not padding)
+        found = replace(found, selection=replace(selection, query=min(real, key=lambda i: abs(i - query))))
+    if found != choices:
+        state.save(found)
     return found
 
 

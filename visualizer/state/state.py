@@ -73,6 +73,7 @@ class Choices:
         given: the parameters of the link, when it has just been read.
         training: what is trained, and looked at there.
         watched: which trace of another model is open, and what is looked at in it.
+        says_query: whether the link names the usual query too: padding that was chosen would else be left.
     """
 
     settings: Settings
@@ -81,11 +82,14 @@ class Choices:
     given: frozenset[str] = frozenset()
     training: TrainingChoice = OPENING
     watched: WatchedChoice = NOTHING_WATCHED
+    says_query: bool = False
 
     @cached_property
     def link(self) -> dict[str, str]:
         """The parameters of the link, of which there is always one: an address without any opens ``FIRST``."""
         own_model = write_query(self.settings, self.selection)
+        if self.says_query:
+            own_model["query"] = str(self.selection.query)
         written = own_model | write_training(self.training) | write_watched(self.watched)
         return written or {"view": self.selection.view}
 

@@ -168,7 +168,16 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
         layer = min(selection.layer, len(picture.modules) - 1)
         shown = replace(selection, stage=f"{picture.kind}.weights", layer=layer)
         address = picture_address("heads", run.settings, shown, picture.n_weights)
-        mount(draw_heads(picture, selection, address=address, looks=looks_of(selection), key=f"beside_{number}"))
+        key = f"beside_{number}"
+        drawn = draw_heads(
+            picture, selection, address=address, looks=looks_of(selection), key=key, seq=state.last_seq(key)
+        )
+        mount(drawn, shown=_show)
+
+
+def _show(event: object) -> None:
+    """Show the same layer and head, as one of two pictures says, in both."""
+    state.select(**{name: state.index_in(event, name) for name in ("layer", "head")}, **looks_in(event))
 
 
 def _nothing_to_compare(example: WorkedExample) -> None:

@@ -30,6 +30,7 @@ export class Picture {
     this.data = null;
     this.width = 0;
     this.height = 0;
+    this.isPointing = false;
     this.tooltip = makeTooltip(root);
     const resize = new ResizeObserver(oncePerFrame(() => this.data && this.hasOtherRoom() && this.redraw()));
     for (const element of [root, ...around(root)]) resize.observe(element); // what stands above makes these higher
@@ -96,6 +97,7 @@ export class Picture {
 
   /** Tell the page which tokens are pointed at. */
   publish(marks) {
+    this.isPointing = marks.length > 0;
     publishHover(marks, this);
   }
 
@@ -117,6 +119,7 @@ export class Picture {
   }
 
   destroy() {
+    if (this.isPointing) this.publish([]); // no pointer leaves what is gone
     for (const end of this.endings) end();
   }
 }
