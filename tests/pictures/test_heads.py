@@ -372,6 +372,19 @@ def test_weights_come_by_address_and_the_picture_stays_while_they_are_under_way(
     assert {asked["n_heads"] for asked in requests} == {"2"}
 
 
+def test_nothing_can_be_turned_before_the_first_weights_are_there(show_link):
+    page = show_link(view="heads")
+    held: list[Route] = []
+    page.route("**/pictures/heads?*", lambda route: held.append(route))
+    with page.expect_request("**/pictures/heads?*"):
+        page.reload()
+    controls = picture(page, HEADS).locator(".heads-top")
+    expect(controls).to_have_js_property("inert", True)
+    page.unroute("**/pictures/heads?*")
+    held[0].fulfill(body=answer(held[0].request.url))
+    expect(controls).to_have_js_property("inert", False)
+
+
 def test_rows_that_learned_carry_the_token_read_and_the_one_predicted(show_link):
     page = show_link(view="heads", weights="trained", task="reverse", text="xyz")
     plot = panels(page, "attention_heads_decoder_self_attention").first.locator(".matrix-plot")

@@ -133,7 +133,7 @@ def opened(browser: Browser, server: str) -> Iterator[Tab]:
 
 
 _NO_ERRORS = ("when disconnected from server", "writeText")
-"""What Streamlit calls an error: an act on a page that comes back, and a page in the background that copies."""
+"""Messages that Streamlit calls errors: an act on a page that comes back, a copy made in the background."""
 
 
 def _note_problems(tab: Tab, server: str) -> None:
@@ -261,7 +261,7 @@ def run(options: Options, conditions: Conditions) -> int:
 
 
 _FILE_OF_BEFORE = r"(?s)Error executing deferred callable.*?MediaFileStorageError: Deferred file \w+ not found"
-"""What Streamlit logs where a file of a screen is asked for that was left meanwhile."""
+"""The lines that Streamlit logs where a file of a screen is asked for that was left meanwhile."""
 
 
 def _burst_and_problems(

@@ -58,7 +58,17 @@ export class FetchedPicture extends Picture {
       if (isFirst) this.take({ ...request.header, ...this.numbers });
       else this.takeMore();
     };
+    if (!this.data) this.setInert(true); // there is nothing to act on yet
     drawWhenNear(this.root, () => this.request === request && this.arrivals.ask(addresses, takeAnswer));
+  }
+
+  take(data) {
+    if (!this.data) this.setInert(false);
+    super.take(data);
+  }
+
+  setInert(isInert) {
+    for (const part of this.root.children) part.inert = isInert && part !== this.arrivals.problem;
   }
 
   forgetRequest() {
