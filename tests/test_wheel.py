@@ -48,9 +48,8 @@ from streamlit.testing.v1 import AppTest
 
 import headlight
 import model
-from headlight import command, load
-from headlight.model import process
-from headlight.model.learning import worker
+from headlight import command, load, process
+from headlight.visualizer.work import trainings as worker
 
 example = Path(command.__file__).parent / "visualizer" / "views" / "watched" / "example.headlight"
 load(example).save("run.headlight")

@@ -24,7 +24,7 @@ from headlight.pretrained.places import (
     wanted,
     without_weights,
 )
-from model.process import frames_of, work
+from headlight.process import frames_of, work
 
 UNREACHED = (
     "The hub cannot be reached from here: take a checkpoint that is on this machine, a folder, or a GGUF file."

@@ -144,7 +144,7 @@ def measure_influence(
     squares = torch.zeros(len(outputs), n_rows, n_tokens, dtype=torch.float64)
     with closing(_each_chunk(forward, outputs, chunks, _squared_norms)) as parts:
         for n_done, (chunk, part) in enumerate(parts, 1):
-            squares.index_add_(-1, _indices(chunk) // d_model, part)
+            squares.index_add_(-1, torch.tensor(chunk) // d_model, part)
             if progress is not None:
                 progress(n_done / len(chunks))
     return Influence(outputs, squares.sqrt())
@@ -182,16 +182,13 @@ def measure_dependence(
     forward = _first_pass(model, run, edits or {}, sequence)
     paths = list(forward.trace)
     stack = "encoder." if of_encoder else ""
-    later = [
-        path
-        for path in paths[paths.index(forward.entry) :]
-        if path.startswith(stack) and not of_pairs(forward.trace[path])
-    ]
+    later = [path for path in paths[paths.index(forward.entry) :] if path.startswith(stack)]
+    later = [path for path in later if not of_pairs(forward.trace[path])]
     like = forward.embedded
     directions = torch.randn(like.shape[-2:], generator=generator, dtype=like.dtype, device=like.device)
 
     def dependent_rows(derivative: _Derivative, chunk: range) -> list[Tensor]:
-        one_token_each = F.one_hot(_indices(chunk), len(directions))[:, None, :, None] * directions
+        one_token_each = F.one_hot(torch.tensor(chunk), len(directions))[:, None, :, None] * directions
         return [_rows_not_zero(pushed) for pushed in derivative.push(one_token_each)]
 
     with closing(_each_chunk(forward, later, _chunks(len(directions), forward.trace), dependent_rows)) as parts:
@@ -359,19 +356,14 @@ def _squared_norms(derivative: _Derivative, chunk: range) -> Tensor:
     Squares of small float32 numbers would vanish in float32.
     """
     embedded = derivative.pulled_back
-    directions = F.one_hot(_indices(chunk), embedded.numel()).to(embedded.dtype)
+    directions = F.one_hot(torch.tensor(chunk), embedded.numel()).to(embedded.dtype)
     pushed = derivative.push(directions.view(-1, *embedded.shape))
     return torch.stack([output[:, 0].double().square().sum(-1).T for output in pushed])
 
 
 def _rows_not_zero(pushed: Tensor) -> Tensor:
     """(n, ..., rows, width) -> (n, rows) bool: whether a row holds anything but zeros, in whichever head."""
-    n_directions, n_rows = len(pushed), pushed.shape[-2]
-    return (pushed != 0).any(-1).reshape(n_directions, -1, n_rows).any(1)
-
-
-def _indices(chunk: range) -> Tensor:
-    return torch.arange(chunk.start, chunk.stop)
+    return (pushed != 0).any(-1).reshape(len(pushed), -1, pushed.shape[-2]).any(1)
 
 
 def _keep_freed_memory() -> None:

@@ -7,11 +7,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from headlight import process
 from headlight.pretrained import fetching
 from headlight.pretrained.fetching import Task, ask_hub, converted_folder, fetch
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.places import place_of
-from model import process
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from model.learning.training import Progress, Recipe
-from model.learning.worker import Trainer, reports_of_a_process
 from visualizer.work.jobs import Job, Report
+from visualizer.work.trainings import Trainer, reports_of_a_process
 
 Origin = Literal["trained", "recorded", "untrained"]
 """The origin of numbers: a training on this server, a recording, or weights that no training has touched."""

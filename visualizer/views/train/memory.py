@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from model.learning.recordings import recorded
 from model.learning.training import Progress, Recipe, train
-from model.learning.worker import Trainer, reports_of_a_process
 from visualizer.views.train.job import Training, Trainings, start_job
 from visualizer.work.cache import Kept
 from visualizer.work.jobs import Job, Jobs, Seen
+from visualizer.work.trainings import Trainer, reports_of_a_process
 
 Recipes = tuple[Recipe, ...]
 

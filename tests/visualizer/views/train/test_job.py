@@ -17,9 +17,9 @@ import pytest
 import torch
 
 from model.learning.training import Recipe, milestones, train
-from model.learning.worker import packed, reports_in_turns, reports_of_a_process, unpacked
 from visualizer.views.train.job import Trainings, start_job
 from visualizer.work.jobs import Job, Seen
+from visualizer.work.trainings import packed, reports_in_turns, reports_of_a_process, unpacked
 
 TINY = Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=30)
 ENDLESS = Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=20_000)
@@ -123,8 +123,8 @@ def test_a_process_that_fails_is_a_sentence():
 
 THE_WORKER = """
 import sys
-from model.learning.worker import main
-from model.process import work
+from visualizer.work.trainings import main
+from headlight.process import work
 work(main)
 sys.exit("torch._dynamo" in sys.modules)
 """

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from model.learning.training import RECIPES, Recipe
-from model.learning.worker import reports_in_turns
 from visualizer.views.train.job import Trainings
 from visualizer.views.train.memory import Memory, recorded_state, untrained_state
 from visualizer.work.jobs import Seen
+from visualizer.work.trainings import reports_in_turns
 
 TINY = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=6),)
 OTHER = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=6, seed=1),)

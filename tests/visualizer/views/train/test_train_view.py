@@ -16,12 +16,12 @@ from streamlit.testing.v1.element_tree import Widget
 
 from model.learning.recordings import recorded
 from model.learning.training import EXPERIMENTS, RECIPES, milestones
-from model.learning.worker import reports_in_turns
 from tests.visualizer.work.test_live import picture_at
 from visualizer.components.packing import header_of
 from visualizer.views.train import session
 from visualizer.views.train.memory import Memory
 from visualizer.views.train.plan import difference
+from visualizer.work.trainings import reports_in_turns
 
 APP = str(Path(__file__).parents[4] / "app.py")
 STEPS = 4

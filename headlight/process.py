@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import IO, Any
 
-_ROOT = Path(__file__).parents[__name__.count(".")]  # in the wheel a package stands around ours
+_ROOT = Path(__file__).parents[1]
 _BEAT_SECONDS = 0.25
 _LENGTH_BYTES = 8
 

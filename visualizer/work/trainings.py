@@ -17,8 +17,8 @@ import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from headlight.process import frames_of, work
 from model.learning.training import Progress, Recipe, train
-from model.process import frames_of, work
 from model.safetensors_header import read_header
 
 Reports = tuple[int, tuple[Progress, ...]]
