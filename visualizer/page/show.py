@@ -13,13 +13,14 @@ from visualizer.page import header
 from visualizer.page.about_run import about_batch, another_order, broken_on_purpose, not_as_trained
 from visualizer.page.hints import hints
 from visualizer.page.path_card import walk, walk_nowhere, way_out
+from visualizer.pictures.compare import baseline_of
 from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
 from visualizer.runs.writer import tokens_given
 from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.settings.attentions import attention_named, paintings_in
-from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.fields import PRETRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection
 from visualizer.settings.sources import has_run
 from visualizer.settings.views import VIEWS
@@ -202,8 +203,15 @@ def _off_padding(run: Run, choices: Choices) -> Choices:
 
 
 def _nearest(run: Run, selection: Selection) -> Selection:
-    """The nearest places that this run has; in the Mask lab those of the attention whose mask is edited."""
+    """The nearest places that this run has; in the Mask lab those of the attention whose mask is edited.
+
+    In Compare the run that was kept may have more layers and heads.
+    """
     nearest = run.nearest(selection)
+    kept = baseline_of(selection) if selection.view == "compare" else None
+    if kept is not None and kept.weights != PRETRAINED:
+        layer = min(selection.layer, max(nearest.layer, kept.depth - 1))
+        return replace(nearest, layer=layer, head=min(selection.head, max(nearest.head, kept.n_heads - 1)))
     if selection.view != "lab" or run.settings.weights in WORKED_EXAMPLES:
         return nearest
     attention = attention_named(selection.attention, run.settings.architecture)
