@@ -49,7 +49,7 @@ from streamlit.testing.v1 import AppTest
 import headlight
 import model
 from headlight import command, load, process
-from headlight.visualizer.work import trainings as worker
+from headlight.visualizer.work import trainings
 
 example = Path(command.__file__).parent / "visualizer" / "views" / "watched" / "example.headlight"
 load(example).save("run.headlight")
@@ -57,7 +57,7 @@ assert "<iframe" in headlight.show(text="a b", heads=2)._repr_html_()
 given = command.arguments(["run.headlight", "--server.port", "1"])
 assert given[2:] == ["--server.port", "1", "--", str(Path("run.headlight").resolve())]
 assert Path(given[1]).with_name(".streamlit").joinpath("config.toml").exists()
-assert str(process._ROOT) in sys.path and find_spec(worker._COMMAND[2])
+assert str(process._ROOT) in sys.path and find_spec(trainings._COMMAND[2])
 
 sys.argv = ["app.py", given[-1]]
 sys.path.insert(0, str(Path(given[1]).parent))  # as Streamlit does

@@ -182,8 +182,8 @@ def measure_dependence(
     forward = _first_pass(model, run, edits or {}, sequence)
     paths = list(forward.trace)
     stack = "encoder." if of_encoder else ""
-    later = [path for path in paths[paths.index(forward.entry) :] if path.startswith(stack)]
-    later = [path for path in later if not of_pairs(forward.trace[path])]
+    after = paths[paths.index(forward.entry) :]
+    later = [path for path in after if path.startswith(stack) and not of_pairs(forward.trace[path])]
     like = forward.embedded
     directions = torch.randn(like.shape[-2:], generator=generator, dtype=like.dtype, device=like.device)
 

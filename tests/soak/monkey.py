@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -132,15 +131,19 @@ def opened(browser: Browser, server: str) -> Iterator[Tab]:
         yield tab
 
 
-_NO_ERRORS = ("when disconnected from server", "writeText")
-"""Messages that Streamlit calls errors: an act on a page that comes back, a copy made in the background."""
+_NO_ERRORS = (
+    "Download Button source",
+    "Cannot rerun script when disconnected from server",
+    "Failed to copy text to clipboard",
+)
+"""Messages that are no errors: of a screen that was left, a page that comes back, one in the background."""
 
 
 def _note_problems(tab: Tab, server: str) -> None:
     def note_console(message: ConsoleMessage) -> None:
         where = message.location.get("url", "")
-        is_of_before = "/media/" in where or "Download Button source" in message.text  # a file of another screen
-        if message.type == "error" and not is_of_before and not any(text in message.text for text in _NO_ERRORS):
+        is_known = "/media/" in where or any(text in message.text for text in _NO_ERRORS)
+        if message.type == "error" and not is_known:
             tab.problems.append(f"console: {message.text} ({where})")
 
     def note_request(request: Request) -> None:
@@ -260,10 +263,6 @@ def run(options: Options, conditions: Conditions) -> int:
     return failed
 
 
-_FILE_OF_BEFORE = r"(?s)Error executing deferred callable.*?MediaFileStorageError: Deferred file \w+ not found"
-"""The lines that Streamlit logs where a file of a screen is asked for that was left meanwhile."""
-
-
 def _burst_and_problems(
     options: Options, random: Random, n_acts: int, tabs: Sequence[Tab], other: Tab, conditions: Conditions
 ) -> tuple[Burst, list[str]]:
@@ -281,7 +280,7 @@ def _burst_and_problems(
     except Error as error:
         found = [error.message]
     log = conditions.log.read_bytes()[n_bytes:].decode(errors="replace")
-    if "Traceback" in re.sub(_FILE_OF_BEFORE, "", log):
+    if log.count("Traceback") > log.count("MediaFileStorageError: Deferred file"):  # one of a screen that was left
         found += ["the server's log:", *_shortened(list(dict.fromkeys(log.splitlines())))]
     return Burst(begun, tuple(acts)), found
 

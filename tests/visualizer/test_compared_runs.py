@@ -153,3 +153,6 @@ def test_heads_of_other_shapes_show_the_same_layer_and_head_and_the_link_says_wh
     assert (in_link(app, "layer"), in_link(app, "head")) == ("1", "3")
     kept = pictures_named(app, "headlight_attention_heads")[0]
     assert (kept["layer"], kept["head"]) == (1, 3)
+    tell(app, "beside_1", "select", layer=0, head=1, query=0, key=0)
+    assert "layer" not in app.query_params  # the first, which no link says
+    assert in_link(app, "head") == "1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from visualizer.runs.run import Run
 from visualizer.runs.writer import tokens_given
 from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.settings.attentions import attention_named, paintings_in
-from visualizer.settings.fields import PRETRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Selection
 from visualizer.settings.sources import has_run
 from visualizer.settings.views import VIEWS
@@ -68,9 +69,10 @@ def show(choices: Choices) -> None:
         else:
             _refused(error)
         return
-    choices = _off_padding(run, _found_in(run, _with_readable_painting(run, choices)))
+    choices = _found_in(run, _with_readable_painting(run, choices))
     run = run.at(choices.selection.batch)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
+    choices = _off_padding(run, path, choices)
     writes = name == "generate"
     header.strip(
         tokens_given(run) if writes else run.tokens,
@@ -180,17 +182,18 @@ def _back_to_the_way(selection: Selection) -> None:
         )
 
 
-def _off_padding(run: Run, choices: Choices) -> Choices:
-    """The choices with a token of the text in focus when another text comes into sight; later any may be chosen."""
+def _off_padding(run: Run, path: str, choices: Choices) -> Choices:
+    """The choices with a token of the text in focus when another text comes into sight; later any may be chosen.
+
+    Padding that was chosen stands in the link also where it is at the usual place.
+    """
     selection, settings = choices.selection, choices.settings
     text = (settings.text, settings.target, settings.pad, settings.pad_side, settings.weights, selection.batch)
     in_sight = (*text, state.examples_opened())
     is_known = drafts.put_by_before("text_in_sight") == in_sight
     drafts.put_by("text_in_sight", in_sight)
-    here = run.at(selection.batch)
-    path = with_layer(here.trace, selection.stage, selection.layer)
-    sequence = here.axes(path)[0].sequence
-    is_padding = here.tokens[sequence].is_padding if sequence else (False,)
+    sequence = run.axes(path)[0].sequence
+    is_padding = run.tokens[sequence].is_padding if sequence else (False,)
     query = min(selection.query, len(is_padding) - 1)
     is_chosen = is_known or "query" in choices.given
     found = replace(choices, says_query=is_chosen and is_padding[query])
@@ -209,9 +212,10 @@ def _nearest(run: Run, selection: Selection) -> Selection:
     """
     nearest = run.nearest(selection)
     kept = baseline_of(selection) if selection.view == "compare" else None
-    if kept is not None and kept.weights != PRETRAINED:
-        layer = min(selection.layer, max(nearest.layer, kept.depth - 1))
-        return replace(nearest, layer=layer, head=min(selection.head, max(nearest.head, kept.n_heads - 1)))
+    if kept is not None:
+        with suppress(ValueError):  # the view says why it is not computed
+            there = cached_run(kept).nearest(selection)
+            return replace(nearest, layer=max(nearest.layer, there.layer), head=max(nearest.head, there.head))
     if selection.view != "lab" or run.settings.weights in WORKED_EXAMPLES:
         return nearest
     attention = attention_named(selection.attention, run.settings.architecture)

@@ -172,12 +172,13 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
         drawn = draw_heads(
             picture, selection, address=address, looks=looks_of(selection), key=key, seq=state.last_seq(key)
         )
-        mount(drawn, shown=_show)
+        mount(drawn, select=_show, shown=_show)
 
 
 def _show(event: object) -> None:
     """Show the same layer and head, as one of two pictures says, in both."""
-    state.select(**{name: state.index_in(event, name) for name in ("layer", "head")}, **looks_in(event))
+    layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
+    state.select(layer=layer, head=head, **looks_in(event))
 
 
 def _nothing_to_compare(example: WorkedExample) -> None:
