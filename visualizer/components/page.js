@@ -1,5 +1,7 @@
 /** A page as the host of pictures: each in a section with its bytes as base64. */
 
+/** @import { Host, PictureModule } from "./types.d.ts" */
+
 import { settleInFrame } from "./saving/frame.js";
 import { SaveMenu } from "./saving/menu.js";
 import { sheetOf } from "./shared/dom.js";
@@ -9,6 +11,7 @@ import { withHeader } from "./shared/payload.js";
 /**
  * Draw every picture of the page, and return them by their keys.
  * modules: {render, style} by the name of the module that a section names.
+ * @param {Record<string, PictureModule>} modules @param {Host["colors"]} colors
  */
 export function show(modules, colors) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -20,7 +23,7 @@ export function show(modules, colors) {
   const sections = document.querySelectorAll(".picture");
   const drawn = Array.from(sections, (section) => {
     const module = must(section.dataset.module, "a section names no module");
-    return draw(section, modules[module], sheets.get(module), colors);
+    return draw(section, modules[module], must(sheets.get(module), `no module ${module}`), colors);
   });
   dark.addEventListener("change", () => {
     if (isOnItsOwn) wear();
@@ -29,8 +32,10 @@ export function show(modules, colors) {
   return new Map(drawn.map(({ key, picture }) => [key, picture]));
 }
 
+/** @param {HTMLElement} section @param {PictureModule} module @param {CSSStyleSheet} sheet
+ *  @param {Host["colors"]} colors */
 function draw(section, { render, style }, sheet, colors) {
-  const data = section.querySelector("script").textContent;
+  const data = section.querySelector("script")?.textContent ?? "";
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   const root = document.createElement("div");
   root.className = "headlight";
@@ -38,16 +43,18 @@ function draw(section, { render, style }, sheet, colors) {
   const shadow = section.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
   shadow.adoptedStyleSheets = [sheet];
   shadow.append(root);
-  const { key } = section.dataset;
+  const { key = "" } = section.dataset;
   const picture = render(root, bytes, hostOf(section, colors));
   const saved = { render, style, colors, root, name: key, title: () => picture.figureTitle, bytes: () => withHeader(bytes, picture.seen), page: null };
   if (picture.isSaved) section.append(new SaveMenu(saved).element);
   return { key, bytes, picture };
 }
 
+/** @param {HTMLElement} section @param {Host["colors"]} colors */
 function hostOf(section, colors) {
   const { key } = section.dataset;
-  const tell = (event) => (name, value) => section.dispatchEvent(
+  /** @param {string} event */
+  const tell = (event) => (/** @type {string} */ name, /** @type {object} */ value) => section.dispatchEvent(
     new CustomEvent(event, { detail: { key, name, value }, bubbles: true }));
   return { colors, send: tell("headlight:send"), keep: tell("headlight:keep") };
 }

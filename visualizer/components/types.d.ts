@@ -1,5 +1,7 @@
 /** What the modules hand each other. Nothing at run time: `tests/javascript` checks the types. */
 
+import type { MatrixPanel } from "./shared/grid.js";
+
 /** What a picture lives in: the app, a file, a notebook. It sets the variables `--hl-background`, `--hl-text`, ... */
 export interface Host {
   colors: { dashes: number[][]; themes: Record<Theme["name"], Palette> };
@@ -37,6 +39,8 @@ export interface Palette {
   warning: string;
 }
 
+export type PaletteName = "sequential" | "sequential_neutral" | "diverging";
+
 /** What a canvas needs to know of what is around it. */
 export interface Theme extends Palette {
   name: "light" | "dark";
@@ -45,6 +49,15 @@ export interface Theme extends Palette {
   font: string;
   dashes: number[][];
 }
+
+export type Pen = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+
+/** What came from Python: as `packing.py` packs it, with `arrays` by their names. Each picture says what it reads. */
+export type Header = Record<string, any>;
+
+/** The numbers of an address, asked for; and who takes them. */
+export type Get = (address: string, signal?: AbortSignal) => Promise<Header>;
+export type Take = (answer: Header) => void;
 
 export type Numbers = Float32Array | Uint16Array | Uint8Array | Int32Array;
 
@@ -86,12 +99,12 @@ export interface Matrix extends Plane {
   /** The same as integers that stand for them, where they came so; then `values` are made when asked for. */
   steps?: Steps | null;
   /** Their exact numbers by cell, as far as they were asked for. */
-  exact?: { get(i: number): number | undefined; has(i: number): boolean } | null;
+  exact?: { get(i: number): number | undefined; set?(i: number, number: number): void } | null;
   rows: number;
   columns: number;
   rowAxis: Axis;
   columnAxis: Axis;
-  dtype: string;
+  dtype: PackedArray["dtype"];
   blockedBy?: string[];
   /** A flag for each cell that is outlined. */
   marked?: Uint8Array | null;
@@ -100,7 +113,7 @@ export interface Matrix extends Plane {
 /** How numbers become pixels. */
 export interface Scale {
   theme: Theme;
-  palette: string;
+  palette: PaletteName;
   low: number;
   high: number;
   curve: string;
@@ -157,4 +170,78 @@ export interface Geometry {
   rowLabels: "all" | "ticks";
   columnLabels: "level" | "upright" | "ticks";
   numbers: boolean;
+}
+
+export interface Box {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** How a matrix is drawn. */
+export interface PanelLook {
+  scale: Scale;
+  limits: Limits;
+  labelled: boolean;
+  valueName: string;
+  /** Makes the text alternative, once the picture is on the screen. */
+  description(): string;
+  /** The same row by row, where it is not the numbers. */
+  rowTexts?(): string[];
+  title?: string;
+  subtitle?: string;
+  axesInWords?: string;
+  /** The dot before the title. */
+  color?: string;
+  /** What a click does, where it leads away. */
+  hint?: string;
+  hasNumbers?: boolean;
+}
+
+/** Who hears of what a person does in a panel; without `title`, its title is plain text. */
+export interface PanelHost {
+  hover(panel: MatrixPanel, row: number, column: number, point: Point): void;
+  leave(): void;
+  select(panel: MatrixPanel, row: number, column: number): void;
+  title?(panel: MatrixPanel): void;
+}
+
+/** The heads of a picture as they are looked at; none in `shown` is all of them. */
+export interface Looks {
+  shown: number[];
+  curve: string;
+  [name: string]: any;
+}
+
+/** The small pictures of an overview; they may begin with another layer than 0, and not all be there to be drawn. */
+export interface OverviewSource {
+  layers: number;
+  heads: number;
+  first?: number;
+  matrix(layer: number, head: number): Matrix;
+  scale(layer: number): Scale;
+  name(layer: number, head: number): string;
+  layerName?(layer: number): string;
+  drawn?(layer: number): boolean;
+}
+
+/** A dial, or names to be pressed where some are offered, as `visualizer/components/dials.py` says them. */
+export interface DialHeader {
+  name: string;
+  label: string;
+  help: string;
+  value: any;
+  least: number;
+  most: number;
+  parameters: string[];
+  offered?: Record<string, string>;
+  is_foremost: boolean;
+  is_folded: boolean;
+}
+
+/** A module of a picture: what draws it, and its style sheet. */
+export interface PictureModule {
+  render(root: HTMLElement, bytes: Uint8Array, host: Host): Drawn;
+  style: string;
 }

@@ -1,10 +1,37 @@
 /** Streamlit as the host of a picture. */
 
+/** @import { Drawn, Host, PictureModule } from "../components/types.d.ts" */
+
 import { SaveMenu } from "../components/saving/menu.js";
 import { pageFile } from "../components/saving/page_file.js";
 import { sheetOf } from "../components/shared/dom.js";
 import { withHeader } from "../components/shared/payload.js";
 
+/**
+ * What Streamlit calls a picture with.
+ * @typedef {object} Call
+ * @property {Uint8Array} data
+ * @property {ShadowRoot} parentElement
+ * @property {(name: string, value: object) => void} setTriggerValue
+ * @property {(name: string, value: object) => void} setStateValue
+ */
+
+/** @typedef {{ style: string, colors: Host["colors"], page: { template: string, style: string, script: string } }} ServerHost */
+
+/**
+ * A picture on the page.
+ * @typedef {object} Entry
+ * @property {number} calls
+ * @property {number} server the number of the one that it is drawn for
+ * @property {Drawn | null} picture
+ * @property {SaveMenu} [menu]
+ * @property {Uint8Array} bytes
+ * @property {boolean} hasLeft
+ * @property {Call["setTriggerValue"]} setTriggerValue
+ * @property {Call["setStateValue"]} setStateValue
+ */
+
+/** @type {WeakMap<ShadowRoot, Entry>} */
 const mounted = new WeakMap();
 
 /**
@@ -19,25 +46,27 @@ const server = { number: 0, isReady: true, hasDrawn: true, isRunning: false, wai
  *
  * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element,
  * and only the clean-up of the latest call ends the picture.
+ * @param {string} module @param {PictureModule} picture @param {ServerHost} host
  */
 export function mounting(module, { render, style }, host) {
   const sheets = [host.style, style].map(sheetOf);
-  return ({ data, parentElement, setTriggerValue, setStateValue }) => {
+  return (/** @type {Call} */ { data, parentElement, setTriggerValue, setStateValue }) => {
     if (!data) return undefined;
-    const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null, hasLeft: false };
+    const told = { setTriggerValue, setStateValue, bytes: data };
+    /** @type {Entry} */
+    const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null, hasLeft: false, ...told };
     mounted.set(parentElement, entry);
-    Object.assign(entry, { setTriggerValue, setStateValue });
-    entry.bytes = data;
+    Object.assign(entry, told);
     const call = (entry.calls += 1);
-    if (entry.server === server.number) entry.picture.update(data);
+    if (entry.server === server.number) entry.picture?.update(data);
     else {
       entry.picture?.destroy(); // what it counts is not what the server counts
       entry.menu?.destroy();
       entry.server = server.number;
       parentElement.adoptedStyleSheets = sheets;
       const root = emptyRoot(parentElement);
-      entry.picture = render(root, data, hostOf(entry, host.colors));
-      if (entry.picture.isSaved) {
+      const picture = (entry.picture = render(root, data, hostOf(entry, host.colors)));
+      if (picture.isSaved) {
         entry.menu = new SaveMenu(savedOf(module, { render, style, root, entry }, host));
         root.after(entry.menu.element);
       }
@@ -47,25 +76,29 @@ export function mounting(module, { render, style }, host) {
       mounted.delete(parentElement);
       entry.hasLeft = true;
       entry.menu?.destroy();
-      entry.picture.destroy();
+      entry.picture?.destroy();
     };
   };
 }
 
-/** What is saved of a picture. */
+/** What is saved of a picture.
+ *  @param {string} module @param {PictureModule & { root: HTMLElement, entry: Entry }} picture
+ *  @param {ServerHost} host */
 function savedOf(module, { render, style, root, entry }, { colors, page }) {
   const name = module.split("/")[0];
-  const bytes = () => withHeader(entry.bytes, entry.picture.seen);
+  const bytes = () => withHeader(entry.bytes, entry.picture?.seen ?? {});
+  /** @param {string} title */
   const pageUnder = async (title) => {
     const script = await (await fetch(page.script)).text();
     return pageFile({ ...page, script }, { module, key: name, bytes: bytes(), title });
   };
-  const title = () => entry.picture.figureTitle;
+  const title = () => entry.picture?.figureTitle ?? "";
   return { render, style, colors, root, name, title, bytes, page: pageUnder };
 }
 
+/** @param {ParentNode} parentElement */
 function emptyRoot(parentElement) {
-  const root = parentElement.querySelector(".headlight");
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".headlight"));
   root.replaceChildren();
   return root;
 }
@@ -73,17 +106,19 @@ function emptyRoot(parentElement) {
 /**
  * An event counts for one run, what is kept for all runs until it is other. A picture that ends tells what it has not told
  * yet, which counts where it is made anew, and not where it has left the page.
+ * @param {Entry} entry @param {Host["colors"]} colors
  */
 function hostOf(entry, colors) {
   return {
     colors,
-    send: (name, value) => entry.hasLeft || tellServer(() => entry.setTriggerValue(name, value)),
-    keep: (name, value) => entry.hasLeft || tellServer(() => entry.setStateValue(name, value)),
+    send: (/** @type {string} */ name, /** @type {object} */ value) => entry.hasLeft || tellServer(() => entry.setTriggerValue(name, value)),
+    keep: (/** @type {string} */ name, /** @type {object} */ value) => entry.hasLeft || tellServer(() => entry.setStateValue(name, value)),
     pageIsDrawn,
     wear,
   };
 }
 
+/** @param {() => void} tell */
 function tellServer(tell) {
   if (server.isReady) tell();
   else server.waiting.push(tell);
@@ -93,6 +128,7 @@ function tellServer(tell) {
  * Streamlit's messages to the page's host. A server that was started again knows neither the page nor what to do when
  * somebody acts on it, until the script has run.
  */
+/** @type {Record<string, (data: any) => void>} */
 const HEARD = {
   WEBSOCKET_DISCONNECTED: () => {
     Object.assign(server, { number: server.number + 1, isReady: false, hasDrawn: false });
@@ -127,6 +163,7 @@ window.addEventListener("message", ({ source, data }) => source === window && HE
 /**
  * Have the page take on colours and letters, by the protocol in which whoever embeds a page of Streamlit talks to it: a
  * page can be its own host. The colours of charts come from Python.
+ * @param {object} look
  */
 function wear(look) {
   tellPage({ type: "SET_CUSTOM_THEME_CONFIG", themeInfo: look });
@@ -134,6 +171,7 @@ function wear(look) {
   if (hasChart) requestAnimationFrame(() => requestAnimationFrame(() => tellPage({ type: "RERUN_SCRIPT" })));
 }
 
+/** @param {object} message */
 function tellPage(message) {
   window.postMessage({ stCommVersion: 1, ...message }, location.origin);
 }

@@ -1,3 +1,5 @@
+/** @import { Header, Host, Limits, Mark, OverviewSource, Point } from "../types.d.ts" */
+
 import { makeFold, makeSegments } from "../shared/controls.js";
 import { clamp, makeElement, whenIdle } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
@@ -28,15 +30,15 @@ const LEAST_ROW = 6; // of so high rows and higher ones, the head beside the map
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads extends LayeredPicture {
   isSaved = true;
-  /** @type {MaskPlanes} */
-  masks;
-  /** @type {ReturnType<HeadControls["matrix"]>[]} */
-  cachedMatrices;
+  /** @type {number | null} */ cachedLayer;
+  /** @type {MaskPlanes} */ masks;
+  /** @type {ReturnType<HeadControls["matrix"]>[]} */ cachedMatrices;
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "attention_heads");
     this.room = 0; // the width that the grids have
-    this.panels = [];
+    /** @type {MatrixPanel[]} */ this.panels = [];
     this.controls = new HeadControls(root, host, {
       draw: () => this.redraw(),
       move: (isOtherLayer) => this.move(isOtherLayer),
@@ -52,10 +54,6 @@ class AttentionHeads extends LayeredPicture {
     });
     this.endings.push(() => this.controls.destroy(), () => this.overview.destroy(), () => this.lines.destroy());
     this.endings.push(() => this.endReadying?.());
-    this.build();
-  }
-
-  build() {
     const { layers, chips, curve } = this.controls;
     this.grids = makeElement("div", "heads-grids");
     const view = makeFold(say("view"), [this.mode.element, curve.element, this.dials.element]);
@@ -76,6 +74,7 @@ class AttentionHeads extends LayeredPicture {
     else this.top.after(this.grids, this.lines.element);
   }
 
+  /** @param {Header} header @param {Header} answer */
   headerWith(header, answer) {
     return { ...super.headerWith(header, answer), blocked_by: answer.blocked_by };
   }
@@ -102,7 +101,8 @@ class AttentionHeads extends LayeredPicture {
     this.cachedOf = { weights, masks: this.masks };
   }
 
-  /** One head's matrix, decoded when it is first needed. Only those of the layer shown are kept. */
+  /** One head's matrix, decoded when it is first needed. Only those of the layer shown are kept.
+   *  @param {number} layer @param {number} head */
   matrix(layer, head) {
     const { controls, data } = this;
     const decode = () => controls.matrix(data.arrays.weights, this.masks, data.blocked_by, layer, head);
@@ -137,9 +137,11 @@ class AttentionHeads extends LayeredPicture {
   drawOverview() {
     const { controls, data, masks, width } = this;
     const { layers, heads } = controls.size;
+    /** @param {number} layer @param {number} head */
     const ofThen = (layer, head) => controls.matrix(data.arrays.weights, masks, data.blocked_by, layer, head);
     this.overviewed = { data, width };
     this.overview.element.hidden = layers * heads === 1;
+    /** @type {OverviewSource} */
     const source = {
       layers,
       heads,
@@ -161,7 +163,7 @@ class AttentionHeads extends LayeredPicture {
     const { choices, head: chosen, size } = this.controls;
     const shown = this.isMap ? [chosen] : [...choices.shown].sort((a, b) => a - b);
     while (this.panels.length < size.heads) this.panels.push(this.makePanel());
-    while (this.panels.length > size.heads) this.panels.pop().element.remove();
+    while (this.panels.length > size.heads) this.panels.pop()?.element.remove();
     this.panels.forEach((panel, head) => (panel.element.hidden = !shown.includes(head)));
     const limits = this.panelLimits(Math.max(1, shown.length));
     for (const head of shown) this.drawPanel(head, limits);
@@ -185,6 +187,7 @@ class AttentionHeads extends LayeredPicture {
     this.endReadying = whenIdle(readyOne);
   }
 
+  /** @param {number} count */
   panelLimits(count) {
     const { rows, columns } = this.controls.size;
     const aspect = clamp(rows / columns, 0.3, 2) * 1.05;
@@ -193,18 +196,19 @@ class AttentionHeads extends LayeredPicture {
     const height = Math.min(HEADS_GALLERY.height, tallest);
     const side = galleryColumns(count, this.room, { ...HEADS_GALLERY, smallest, aspect, height });
     const width = Math.min((this.room - HEADS_GALLERY.gap * (side - 1)) / side, 760);
-    this.grids.style.setProperty("--columns", side);
+    this.grids.style.setProperty("--columns", String(side));
     return { width, height: 680, tallest, cell: 52, labelled: width >= 150 };
   }
 
   /** The narrowest grid whose rows have labels; the usual one where that would be too wide. */
   smallestGrid() {
     const { rows, columns } = this.data;
-    const labelled = roomForLabels({ rows: rows.labels.length, rowAxis: rows, columnAxis: columns }, this.theme.font);
+    const labelled = roomForLabels({ rows: rows.labels.length, columns: columns.labels.length, rowAxis: rows, columnAxis: columns }, this.theme.font);
     const fits = labelled <= Math.min(WIDEST_FOR_LABELS, this.room);
     return fits ? Math.max(HEADS_GALLERY.smallest, labelled) : HEADS_GALLERY.smallest;
   }
 
+  /** @param {number} head @param {Limits & { labelled: boolean }} limits */
   drawPanel(head, limits) {
     const { controls, theme } = this;
     const { layer } = controls;
@@ -249,7 +253,7 @@ class AttentionHeads extends LayeredPicture {
     });
   }
 
-  /** Another layer or head is shown. */
+  /** Another layer or head is shown. @param {boolean} isOtherLayer */
   move(isOtherLayer) {
     const { layer, head } = this.controls;
     if (isOtherLayer || this.isMap) this.redraw();
@@ -258,6 +262,7 @@ class AttentionHeads extends LayeredPicture {
     this.announce(`${this.data.key} layer ${layer}`);
   }
 
+  /** @param {number} head @param {number} query @param {number} key */
   select(head, query, key) {
     this.selected = [query, key];
     this.controls.select(head, query, key);
@@ -275,15 +280,17 @@ class AttentionHeads extends LayeredPicture {
     });
   }
 
+  /** @param {MatrixPanel} panel @param {number} row @param {number} column @param {Point} point */
   hover(panel, row, column, point) {
     this.lightAll(row, column);
     const lines = describeCell(panel.matrix, "weight", row, column);
-    const title = tooltipLine("tooltip-head", panel.look.title);
+    const title = tooltipLine("tooltip-head", panel.look.title ?? "");
     this.pointAt([title, ...lines], point, marksOfCell(this.data.rows, this.data.columns, row, column));
     const again = () => this.hover(panel, row, column, point);
     this.wantExact(panel, { weights: panel.matrix }, this.panels.indexOf(panel), row, column, again);
   }
 
+  /** @param {Mark[]} marks */
   onHover(marks) {
     const query = chosenQuery(marks, this.data.rows.sequence);
     if (query !== null) this.followQuery(query);
@@ -293,19 +300,20 @@ class AttentionHeads extends LayeredPicture {
     else this.lightAll(row, column);
   }
 
-  /** Another token is the query; the host hears of it from where it was chosen. */
+  /** Another token is the query; the host hears of it from where it was chosen. @param {number} query */
   followQuery(query) {
     this.selected = [query, this.selected?.[1] ?? 0];
     if (this.controls.choices.drawn === "lines") this.drawLines();
     else this.markSelected();
   }
 
+  /** @param {number} row @param {number} column */
   lightAll(row, column) {
     for (const panel of this.panels) panel.light(row, column);
   }
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(AttentionHeads, root, bytes, host);
 }

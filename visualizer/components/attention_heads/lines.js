@@ -1,6 +1,9 @@
+/** @import { Axis, Mark, Pen } from "../types.d.ts" */
+/** @import { Lines, LinesHeader, LinesPicture, Place, Side } from "./types.d.ts" */
+
 import { setBox, sizedContext } from "../shared/canvas.js";
 import { makeSlider } from "../shared/controls.js";
-import { clamp, countOf, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
+import { childrenOf, clamp, countOf, makeElement, oncePerFrame, setText, tokenSpan, under } from "../shared/dom.js";
 import { Reading } from "../shared/reading.js";
 import { describeRows, NO_KEY_LEFT } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
@@ -13,21 +16,22 @@ const MOST_LINES = 1200; // in the resting picture
 const OPACITY_STEPS = 16;
 const WEIGHT_BINS = 4096;
 const THRESHOLDS = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]; // the least weight that is drawn
+/** @type {Side[]} */
+const SIDES = ["query", "key"];
 const LINE = { width: 1.6, apart: 3 }; // lines of several heads between the same tokens run side by side
 
 /** Two columns of tokens, query left and key right, joined by lines: opacity by weight, colour by head. */
 export class LinesView {
-  /** @type {ReturnType<typeof strongestLines>} */
-  resting;
-  /** @type {{ side: string, index: number } | null} */
-  pinned;
-  /** @type {any} */
-  picture;
+  /** @type {ReturnType<typeof strongestLines>} */ resting;
+  /** @type {Place | null} */ pinned;
+  /** @type {LinesPicture} */ picture;
+  rowHeight = 0;
 
-  /** host: {hover(marks), threshold(weight), pin(text)}: the person points at tokens, sets the least weight, pins. */
+  /** host: {hover(marks), threshold(weight), pin(text)}: the person points at tokens, sets the least weight, pins.
+   *  @param {{ hover: (marks: Mark[]) => void, threshold: (weight: number) => void, pin: (pinned: string) => void }} host */
   constructor(host) {
     this.host = host;
-    this.pointed = null;
+    /** @type {Place | null} */ this.pointed = null;
     this.note = makeElement("div", "lines-note", { "aria-live": "polite" });
     this.canvas = makeElement("canvas", "lines-canvas", { role: "img" });
     this.columns = { query: this.makeColumn("query"), key: this.makeColumn("key") };
@@ -51,16 +55,18 @@ export class LinesView {
     this.reading.forget();
   }
 
+  /** @param {Side} side */
   makeColumn(side) {
     const column = makeElement("div", `lines-column lines-${side}`, { role: "listbox", "aria-label": say("side", { side }) });
+    /** @param {Event} event @returns {Place | null} */
     const at = (event) => {
-      const token = event.target.closest("[data-index]");
+      const token = under(event, "[data-index]");
       return token ? { side, index: Number(token.dataset.index) } : null;
     };
     column.addEventListener("pointermove", (event) => this.point(at(event)));
     column.addEventListener("pointerleave", () => this.point(null));
-    column.addEventListener("click", (event) => at(event) && this.pin(at(event)));
-    column.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && this.point(at(event)));
+    column.addEventListener("click", (event) => this.pin(at(event)));
+    column.addEventListener("focusin", (event) => under(event, ":focus-visible") && this.point(at(event)));
     column.addEventListener("focusout", () => this.point(null));
     column.addEventListener("keydown", (event) => this.onKey(event, at(event)));
     return column;
@@ -69,6 +75,7 @@ export class LinesView {
   /**
    * Show lines. picture: {heads: [{head, values, blocked, emptyRows}], rows, columns, rowAxis, columnAxis, theme,
    * largest, threshold, pinned, selectedQuery, title}; a line of the weight `largest` is opaque.
+   * @param {LinesHeader} picture
    */
   show(picture) {
     this.picture = { ...picture, emptyRows: rowsWithoutKeyInAll(picture.heads, picture.rows) };
@@ -87,21 +94,25 @@ export class LinesView {
     this.paint();
   }
 
+  /** @param {Side} side */
   lengthOf(side) {
     return side === "query" ? this.picture.rows : this.picture.columns;
   }
 
+  /** @param {HTMLElement} column @param {Axis} axis @param {ArrayLike<number> | null} emptyRows */
   fillColumn(column, axis, emptyRows) {
-    while (column.children.length > axis.labels.length) column.lastChild.remove();
+    while (column.children.length > axis.labels.length) column.lastChild?.remove();
     axis.labels.forEach((label, index) => {
-      const token = column.children[index] ?? column.appendChild(makeLineToken(index));
-      setText(token.querySelector(".token"), label);
+      const token = childrenOf(column)[index] ?? column.appendChild(makeLineToken(index));
+      const [, name, note] = childrenOf(token);
+      setText(name, label);
       token.title = `\u2068${label}\u2069`;
       token.classList.toggle("lines-empty", Boolean(emptyRows?.[index]));
-      setText(token.querySelector(".lines-empty-note"), emptyRows?.[index] ? NO_KEY_LEFT : "");
+      setText(note, emptyRows?.[index] ? NO_KEY_LEFT : "");
     });
   }
 
+  /** @param {Place | null} place */
   point(place) {
     if (place?.side === this.pointed?.side && place?.index === this.pointed?.index) return;
     this.pointed = place;
@@ -111,26 +122,28 @@ export class LinesView {
     this.paintSoon();
   }
 
-  /** Keep a token's lines until it is pressed again. */
+  /** Keep a token's lines until it is pressed again. @param {Place | null} place */
   pin(place) {
+    if (!place) return;
     const again = this.pinned?.side === place.side && this.pinned?.index === place.index;
     this.host.pin(again ? "" : `${place.side[0]}${place.index}`);
   }
 
-  /** The place of a text such as "q8" or "k3"; null where there is none. */
+  /** The place of a text such as "q8" or "k3"; null where there is none. @param {string} text */
   placeOf(text) {
     const [, letter, index] = /^([qk])(\d+)$/.exec(text) ?? [];
-    const side = letter === "q" ? "query" : "key";
+    const side = letter === "q" ? SIDES[0] : SIDES[1];
     return letter && Number(index) < this.lengthOf(side) ? { side, index: Number(index) } : null;
   }
 
-  /** Light the token that another component points at. */
+  /** Light the token that another component points at. @param {number} queryIndex @param {number} keyIndex */
   lightFromOutside(queryIndex, keyIndex) {
     this.pointed = queryIndex >= 0 ? { side: "query", index: queryIndex } : null;
     if (queryIndex < 0 && keyIndex >= 0) this.pointed = { side: "key", index: keyIndex };
     this.paintSoon();
   }
 
+  /** @param {KeyboardEvent} event @param {Place | null} place */
   onKey(event, place) {
     if (!place) return;
     const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -143,8 +156,9 @@ export class LinesView {
     event.stopPropagation();
   }
 
+  /** @param {Side} side @param {number} index */
   focusToken(side, index) {
-    const tokens = this.columns[side].children;
+    const tokens = childrenOf(this.columns[side]);
     tokens[clamp(index, 0, tokens.length - 1)].focus();
   }
 
@@ -165,23 +179,25 @@ export class LinesView {
     setText(this.note, lines.text);
   }
 
+  /** @param {Place | null} place */
   tint(place) {
     const strengths = place ? strengthsFrom(this.picture, place) : null;
-    for (const side of ["query", "key"]) {
-      const tokens = this.columns[side].children;
+    for (const side of SIDES) {
+      const tokens = childrenOf(this.columns[side]);
       for (let index = 0; index < tokens.length; index++) {
         const here = place?.side === side && place.index === index;
         markToken(tokens[index], {
           here,
           pinned: this.pinned?.side === side && this.pinned.index === index,
           selected: side === "query" && index === this.picture.selectedQuery,
-          strength: strengths && place.side !== side ? strengths[index] : 0,
+          strength: strengths && place?.side !== side ? strengths[index] : 0,
         });
       }
     }
   }
 }
 
+/** @param {number} index */
 function makeLineToken(index) {
   return makeElement("div", "lines-token", { "data-index": index, tabindex: index ? "-1" : "0", role: "option" }, [
     makeElement("span", "lines-index", {}, [String(index)]),
@@ -190,11 +206,13 @@ function makeLineToken(index) {
   ]);
 }
 
-/** A slider for the least weight that is drawn; `onChange(weight)` is called for what a person does. */
+/** A slider for the least weight that is drawn; `onChange(weight)` is called for what a person does.
+ *  @param {(weight: number) => void} onChange */
 function makeThreshold(onChange) {
   const slider = makeSlider("lines-slider", say("threshold"), (step) => onChange(THRESHOLDS[step]));
   slider.max = String(THRESHOLDS.length - 1);
   const text = makeElement("output", "lines-least");
+  /** @param {number} weight */
   const set = (weight) => {
     slider.value = String(THRESHOLDS.findLastIndex((least) => least <= weight));
     slider.setAttribute("aria-valuetext", weight ? say("at_least_in_words", { weight }) : say("all"));
@@ -203,7 +221,8 @@ function makeThreshold(onChange) {
   return { element: makeElement("label", "lines-threshold", {}, [slider, text]), set };
 }
 
-/** Show a token as pointed at, pinned, selected, or tinted; a token that already looks so is left alone. */
+/** Show a token as pointed at, pinned, selected, or tinted; a token that already looks so is left alone.
+ *  @param {HTMLElement} token @param {{ here: boolean, pinned: boolean, selected: boolean, strength: number }} look */
 function markToken(token, { here, pinned, selected, strength }) {
   const look = `${here} ${pinned} ${selected} ${strength.toFixed(3)}`;
   if (token.dataset.look === look) return;
@@ -215,7 +234,8 @@ function markToken(token, { here, pinned, selected, strength }) {
   token.style.setProperty("--strength", strength.toFixed(3));
 }
 
-/** The largest weight over the heads between one token and each token of the other column. */
+/** The largest weight over the heads between one token and each token of the other column.
+ *  @param {LinesPicture} picture @param {Place} place */
 function strengthsFrom({ heads, rows, columns }, { side, index }) {
   const strengths = new Float32Array(side === "query" ? columns : rows);
   for (const { values } of heads) {
@@ -227,9 +247,11 @@ function strengthsFrom({ heads, rows, columns }, { side, index }) {
   return strengths;
 }
 
-/** The lines of one token: {list: [{head, row, column, weight}], text}. */
+/** The lines of one token: {list: [{head, row, column, weight}], text}.
+ *  @param {LinesPicture} picture @param {Place} place */
 export function linesOfToken(picture, { side, index }) {
   const { heads, rows, columns, rowAxis, columnAxis, emptyRows, threshold } = picture;
+  /** @type {Lines["list"]} */
   const list = [];
   const others = side === "query" ? columns : rows;
   heads.forEach(({ values }, order) => {
@@ -245,18 +267,20 @@ export function linesOfToken(picture, { side, index }) {
   return { list, text };
 }
 
-/** One flag per row: whether no head shown leaves it a key; null when that is true of none. */
+/** One flag per row: whether no head shown leaves it a key; null when that is true of none.
+ *  @param {LinesHeader["heads"]} heads @param {number} rows */
 function rowsWithoutKeyInAll(heads, rows) {
   const flags = Uint8Array.from({ length: rows }, (_, row) => (heads.every(({ emptyRows }) => emptyRows?.[row]) ? 1 : 0));
   return heads.length && flags.some(Boolean) ? flags : null;
 }
 
-/** " of weight 0.01 and more", "" where nothing is left out. */
+/** " of weight 0.01 and more", "" where nothing is left out. @param {number} threshold */
 function ofWeight(threshold) {
   return threshold ? say("of_weight", { threshold }) : "";
 }
 
-/** The strongest lines of all heads together, at most MOST_LINES, and how many there are. */
+/** The strongest lines of all heads together, at most MOST_LINES, and how many there are.
+ *  @param {Pick<LinesHeader, "heads" | "rows" | "columns" | "threshold">} picture */
 export function strongestLines({ heads, rows, columns, threshold }) {
   const { histogram, total } = weightHistogram(heads, threshold);
   let bin = histogram.length - 1;
@@ -266,6 +290,7 @@ export function strongestLines({ heads, rows, columns, threshold }) {
   const stride = Math.max(1, Math.ceil(histogram[bin] / Math.max(room, 1)));
   const lowest = room > 0 ? bin : bin + 1;
   let inLastBin = 0;
+  /** @type {Lines["list"]} */
   const list = [];
   heads.forEach(({ values, blocked }, order) => {
     for (let i = 0; i < rows * columns; i++) {
@@ -280,12 +305,13 @@ export function strongestLines({ heads, rows, columns, threshold }) {
   return { list, text: heads.length ? `${many}${countOf(total, "line")}${ofWeight(threshold)}` : say("no_head") };
 }
 
-/** The bin of a weight from 0 to 1. */
+/** The bin of a weight from 0 to 1. @param {number} weight */
 function weightBin(weight) {
   return Math.min(WEIGHT_BINS - 1, Math.floor(weight * WEIGHT_BINS));
 }
 
-/** The number of lines in each bin of weights, and in all. */
+/** The number of lines in each bin of weights, and in all.
+ *  @param {LinesHeader["heads"]} heads @param {number} threshold */
 function weightHistogram(heads, threshold) {
   const histogram = new Uint32Array(WEIGHT_BINS);
   let total = 0;
@@ -299,10 +325,12 @@ function weightHistogram(heads, threshold) {
   return { histogram, total };
 }
 
-/** Draw lines in a few strokes: one for each head and step of opacity. */
+/** Draw lines in a few strokes: one for each head and step of opacity.
+ *  @param {Pen} context @param {Lines} lines @param {LinesPicture} picture @param {number} width
+ *  @param {number} rowHeight */
 function drawLines(context, { list }, { heads, theme, largest }, width, rowHeight) {
   const apart = Math.min(LINE.apart, (rowHeight - 4) / heads.length);
-  const paths = heads.map(() => Array.from({ length: OPACITY_STEPS }, () => null));
+  const paths = heads.map(() => /** @type {Path2D[]} */ (new Array(OPACITY_STEPS)));
   for (const { order, row, column, weight } of list) {
     const step = Math.min(OPACITY_STEPS - 1, Math.floor((weight / largest) * OPACITY_STEPS));
     const path = (paths[order][step] ??= new Path2D());
@@ -317,7 +345,6 @@ function drawLines(context, { list }, { heads, theme, largest }, width, rowHeigh
     context.strokeStyle = headColor(theme, head);
     context.setLineDash(headDashes(theme, head));
     paths[order].forEach((path, step) => {
-      if (!path) return;
       context.globalAlpha = (step + 0.5) / OPACITY_STEPS;
       context.stroke(path);
     });

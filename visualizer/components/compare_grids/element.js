@@ -1,3 +1,5 @@
+/** @import { Cell, Header, Host, Limits, Mark, Matrix, Point } from "../types.d.ts" */
+
 import { makeFold } from "../shared/controls.js";
 import { makeElement, setText } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
@@ -17,38 +19,30 @@ import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js
 const say = textsOf("compare_grids/element");
 const COMPARE_GAP = 24;
 const TITLES = 60; // the height of what a head and its grids are called
-const SIDES = ["a", "b", "difference"];
+const SIDES = /** @type {const} */ (["a", "b", "difference"]);
+
+/** @typedef {ReturnType<CompareGrids["decode"]>} Three */
+/** @typedef {ReturnType<CompareGrids["makeSection"]>} Section */
+/** @typedef {{ numbers: ArrayLike<number>, unit: number }} Numbered */
 
 /** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
 class CompareGrids extends LayeredPicture {
   isSaved = true;
-  /** @type {ReturnType<typeof makeLegend>} */
-  weightLegend;
-  /** @type {ReturnType<typeof makeLegend>} */
-  differenceLegend;
-  /** @type {ReturnType<typeof makeFold>} */
-  view;
+  /** @type {{ a: MaskPlanes, b: MaskPlanes }} */ masks;
+  /** @type {Three[]} */ decoded;
+  /** @type {(Cell & { head: number }) | null} */ selected = null;
+  /** @type {number | null} */ decodedLayer;
+  /** @type {number} */ largestChange;
+  /** @type {number[]} */ order;
+  /** @type {{ a: Uint8Array, b: Uint8Array, blocked: Uint8Array } | null} */ both;
 
-  /** @type {{ a: MaskPlanes, b: MaskPlanes }} */
-  masks;
-  /** @type {ReturnType<CompareGrids["decode"]>[]} */
-  decoded;
-  /** @type {number} */
-  largestChange;
-  /** @type {number[]} */
-  order;
-  /** @type {{ a: Uint8Array, b: Uint8Array, blocked: Uint8Array } | null} */
-  both;
-
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "compare_grids");
+    /** @type {Section[]} */
     this.sections = []; // by rank: what is in sight stays in sight, and is drawn at once, whichever head it is of
     this.controls = new HeadControls(root, host, { draw: () => this.redraw(), move: () => this.move() });
     this.endings.push(() => this.controls.destroy());
-    this.build();
-  }
-
-  build() {
     const { layers, chips, curve } = this.controls;
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
@@ -59,8 +53,10 @@ class CompareGrids extends LayeredPicture {
     this.root.prepend(bar, this.rows);
   }
 
-  /** The titles of A and B name their masks, where these can be pressed. */
+  /** The titles of A and B name their masks, where these can be pressed.
+   *  @param {Header} header @param {Header} answer */
   headerWith(header, answer) {
+    /** @param {"a" | "b"} name */
     const side = (name) => ({
       title: this.dials.has(`mask_${name}`) ? answer.titles[name] : header.sides[name].title,
       blocked_by: answer.blocked_by[name],
@@ -86,7 +82,8 @@ class CompareGrids extends LayeredPicture {
     this.decodedOf = { a, b }; // those of the layer shown are as they were
   }
 
-  /** The cells that both block; kept while the same two are asked for, since heads often share them. */
+  /** The cells that both block; kept while the same two are asked for, since heads often share them.
+   *  @param {Uint8Array | null} a @param {Uint8Array | null} b */
   blockedInBoth(a, b) {
     if (!a || !b) return null;
     if (this.both && this.both.a === a && this.both.b === b) return this.both.blocked;
@@ -107,17 +104,20 @@ class CompareGrids extends LayeredPicture {
     return this.decoded;
   }
 
+  /** @param {number} layer @param {number} head */
   decode(layer, head) {
     const { controls, data, masks } = this;
-    const [a, b] = ["a", "b"].map((side) =>
-      controls.matrix(data.arrays[side], masks[side], data.sides[side].blocked_by, layer, head));
+    /** @param {"a" | "b"} side */
+    const of = (side) => controls.matrix(data.arrays[side], masks[side], data.sides[side].blocked_by, layer, head);
+    const [a, b] = [of("a"), of("b")];
     const taken = this.takenFrom(a, b);
     const blocked = this.blockedInBoth(a.blocked, b.blocked);
     const looks = { steps: null, blocked, blockedBy: [], emptyRows: null };
     return { a, b, difference: differenceOf(a, b, looks), moved: taken / a.rows };
   }
 
-  /** The weight that B takes from the keys all together; the largest change of the layer is found on the way. */
+  /** The weight that B takes from the keys all together; the largest change of the layer is found on the way.
+   *  @param {Matrix} a @param {Matrix} b */
   takenFrom(a, b) {
     const [before, after] = [storedNumbers(a), storedNumbers(b)];
     const [first, second, unit] = [before.numbers, after.numbers, before.unit];
@@ -155,26 +155,27 @@ class CompareGrids extends LayeredPicture {
     this.select(this.selected);
   }
 
-  /** One section for each head, from the one that changed most; while a dial is turned they keep their places. */
+  /** One section for each head, from the one that changed most; while a dial is turned they keep their places.
+   *  @param {Three[]} matrices */
   arrange(matrices) {
     const { choices, size } = this.controls;
     const isTurnedStill = this.data.isTurned && this.order.length === size.heads;
     if (!isTurnedStill) this.order = inOrder(matrices);
     const shown = this.order.filter((head) => choices.shown.has(head));
     while (this.sections.length < shown.length) this.sections.push(this.makeSection());
-    while (this.sections.length > shown.length) this.sections.pop().element.remove();
+    while (this.sections.length > shown.length) this.sections.pop()?.element.remove();
     shown.forEach((head, rank) => {
       const section = this.sections[rank];
       section.head = head;
-      section.element.dataset.head = head;
+      section.element.dataset.head = String(head);
     });
   }
 
   makeSection() {
     const host = {
-      hover: (panel, row, column, point) => this.hover(panel, section.head, row, column, point),
+      hover: (/** @type {MatrixPanel} */ panel, /** @type {number} */ row, /** @type {number} */ column, /** @type {Point} */ point) => this.hover(panel, section.head, row, column, point),
       leave: () => this.leave(),
-      select: (panel, row, column) => this.send(section.head, row, column),
+      select: (/** @type {MatrixPanel} */ panel, /** @type {number} */ row, /** @type {number} */ column) => this.send(section.head, row, column),
     };
     const dot = makeElement("span", "matrix-dot");
     const text = makeElement("span");
@@ -191,11 +192,13 @@ class CompareGrids extends LayeredPicture {
   limits() {
     const side = this.width < 560 ? 1 : 3;
     const width = Math.min((this.width - COMPARE_GAP * (side - 1)) / side, 420);
-    this.rows.style.setProperty("--columns", side);
+    this.rows.style.setProperty("--columns", String(side));
     const tallest = tallestGrid(this.rows, this.controls.size.rows) - TITLES;
     return { width, height: 420, tallest, cell: 44 };
   }
 
+  /** @param {Section} section @param {Three} matrices @param {ReturnType<CompareGrids["scales"]>} scales
+   *  @param {Limits} limits */
   drawSection({ head, dot, text, moved, panels }, matrices, scales, limits) {
     const name = this.controls.title(head);
     const titles = { a: this.data.sides.a.title, b: this.data.sides.b.title, difference: "B − A" };
@@ -220,11 +223,13 @@ class CompareGrids extends LayeredPicture {
     this.announce(`${this.data.key} layer ${this.controls.layer}`);
   }
 
+  /** @param {number} head @param {number} row @param {number} column */
   send(head, row, column) {
     this.select({ head, row, column });
     this.controls.select(head, row, column);
   }
 
+  /** @param {(Cell & { head: number }) | null} cell */
   select(cell) {
     this.selected = cell;
     for (const { head, panels } of this.sections) {
@@ -232,6 +237,8 @@ class CompareGrids extends LayeredPicture {
     }
   }
 
+  /** @param {MatrixPanel} panel @param {number} head @param {number} row @param {number} column
+   *  @param {Point} point */
   hover(panel, head, row, column, point) {
     this.lightAll(row, column);
     const marks = marksOfCell(this.data.rows, this.data.columns, row, column);
@@ -240,7 +247,8 @@ class CompareGrids extends LayeredPicture {
     this.wantExact(panel, { a, b }, head, row, column, () => this.hover(panel, head, row, column, point));
   }
 
-  /** All three values of one cell, and what blocks it on either side. */
+  /** All three values of one cell, and what blocks it on either side.
+   *  @param {number} head @param {number} row @param {number} column */
   describe(head, row, column) {
     const { a, b, difference } = this.decoded[head]; // as drawn: another layer may be under way
     const i = row * a.columns + column;
@@ -253,21 +261,24 @@ class CompareGrids extends LayeredPicture {
     ];
   }
 
+  /** @param {Mark[]} marks */
   onHover(marks) {
     this.lightAll(litPosition(this.data.rows, "query", marks), litPosition(this.data.columns, "key", marks));
   }
 
+  /** @param {number} row @param {number} column */
   lightAll(row, column) {
     for (const { panels } of this.sections) for (const panel of panels) panel.light(row, column);
   }
 }
 
-/** The heads, from the one that changed most to the one that changed least. */
+/** The heads, from the one that changed most to the one that changed least. @param {Three[]} matrices */
 function inOrder(matrices) {
   return matrices.map((_, head) => head).sort((a, b) => matrices[b].moved - matrices[a].moved || a - b);
 }
 
-/** B − A as a matrix, subtracted when its numbers are first asked for: of most heads they are not in sight. */
+/** B − A as a matrix, subtracted when its numbers are first asked for: of most heads they are not in sight.
+ *  @param {Matrix} a @param {Matrix} b @param {Pick<Matrix, "steps" | "blocked" | "blockedBy" | "emptyRows">} looks */
 function differenceOf(a, b, looks) {
   const { rows, columns, rowAxis, columnAxis, dtype } = a;
   /** @type {Float32Array | undefined} */
@@ -282,26 +293,33 @@ function differenceOf(a, b, looks) {
   };
 }
 
-/** The exact differences of the cells of which both numbers are known. */
+/** The exact differences of the cells of which both numbers are known.
+ *  @param {Matrix["exact"]} a @param {Matrix["exact"]} b */
 function exactDifference(a, b) {
-  const has = (i) => Boolean(a?.has(i) && b?.has(i));
-  return { has, get: (i) => (has(i) ? Math.fround(b.get(i) - a.get(i)) : undefined) };
+  /** @param {number} i */
+  const get = (i) => {
+    const [before, after] = [a?.get(i), b?.get(i)];
+    return before === undefined || after === undefined ? undefined : Math.fround(after - before);
+  };
+  return { get };
 }
 
-/** The rest of `b` without `a`; both are numbers that stand for themselves times one unit. */
+/** The rest of `b` without `a`; both are numbers that stand for themselves times one unit.
+ *  @param {Numbered} a @param {Numbered} b */
 function subtracted(a, b) {
   const values = new Float32Array(a.numbers.length);
   for (let i = 0; i < values.length; i++) values[i] = (b.numbers[i] - a.numbers[i]) * a.unit;
   return values;
 }
 
-/** The share of a query's weight that B takes away from where it lay in A, in the mean of all queries. */
+/** The share of a query's weight that B takes away from where it lay in A, in the mean of all queries.
+ *  @param {number} moved */
 function movedText(moved) {
   if (moved < 5e-7) return say("none_moved");
   return moved < 0.001 ? say("little_moved") : say("moved", { percent: (100 * moved).toFixed(1) });
 }
 
-/** One row of the tooltip's small table. */
+/** One row of the tooltip's small table. @param {string} name @param {string} number @param {string} note */
 function compareLine(name, number, note) {
   return tooltipLine(
     "tooltip-value compare-line",
@@ -311,19 +329,20 @@ function compareLine(name, number, note) {
   );
 }
 
-/** The reason why a cell has no weight on one side, "" when nothing blocks it. */
+/** The reason why a cell has no weight on one side, "" when nothing blocks it.
+ *  @param {Matrix} matrix @param {number} row @param {number} i */
 function noteOn({ blocked, blockedBy, emptyRows }, row, i) {
   if (emptyRows?.[row]) return NO_KEY_LEFT;
-  return blocked?.[i] ? blockedText(blocked[i], blockedBy) : "";
+  return blocked?.[i] ? blockedText(blocked[i], blockedBy ?? []) : "";
 }
 
-/** A difference with its sign. */
+/** A difference with its sign. @param {Matrix} difference @param {number} i */
 function signedNumber(difference, i) {
   const text = cellText(difference, i);
-  return (difference.exact.get(i) ?? difference.values[i]) > 0 ? (text.startsWith("≈") ? `≈+${text.slice(1)}` : `+${text}`) : text;
+  return (difference.exact?.get(i) ?? difference.values[i]) > 0 ? (text.startsWith("≈") ? `≈+${text.slice(1)}` : `+${text}`) : text;
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(CompareGrids, root, bytes, host);
 }

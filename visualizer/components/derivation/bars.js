@@ -1,5 +1,8 @@
 /** The signed bars of a derivation on a canvas: one band per row, one column per element. */
 
+/** @import { Pen } from "../types.d.ts" */
+/** @import { BarPicture, Row } from "./types.d.ts" */
+
 import { barPlace, drawBar, drawHatch } from "../shared/bars.js";
 import { shortened, textContext } from "../shared/canvas.js";
 import { isOneCharacter } from "../shared/dom.js";
@@ -15,7 +18,8 @@ const UPRIGHT_COLUMN = 13; // a column this wide has room for upright text
 const UPRIGHT_NUMBERS = 16; // as many elements have upright numbers where level ones do not fit
 const LONGEST_LABEL = 60;
 
-/** Sizes in pixels for a picture in `available` pixels; numbers and names are level, upright, or "none". */
+/** Sizes in pixels for a picture in `available` pixels; numbers and names are level, upright, or "none".
+ *  @param {Omit<BarPicture, "sizes">} picture @param {number} available */
 export function measureBars(picture, available) {
   const { count, rows } = picture;
   const narrowest = count <= UPRIGHT_NUMBERS ? UPRIGHT_COLUMN : count <= 256 ? 6 : 3;
@@ -35,36 +39,41 @@ export function measureBars(picture, available) {
     band,
     width: column * count,
     height: header + rows.length * (band + BAND_GAP),
-    bandTop: (row) => header + row * (band + BAND_GAP),
+    bandTop: (/** @type {number} */ row) => header + row * (band + BAND_GAP),
   };
 }
 
-/** The direction of the numbers: level where they fit side by side, upright when they are few. */
+/** The direction of the numbers: level where they fit side by side, upright when they are few.
+ *  @param {number} column @param {number} count @param {number} widest */
 function formOfNumbers(column, count, widest) {
   if (column >= widest + 5) return "level";
   return count <= UPRIGHT_NUMBERS ? "upright" : "none";
 }
 
-/** The direction of the names: level over level numbers, where they are cut, or where they fit, else upright. */
+/** The direction of the names: level over level numbers, where they are cut, or where they fit, else upright.
+ *  @param {number} column @param {string} numbers @param {number} widest */
 function formOfLabels(column, numbers, widest) {
   if (numbers === "level" || (column >= UPRIGHT_COLUMN && column >= widest + 6)) return "level";
   return column >= UPRIGHT_COLUMN ? "upright" : "none";
 }
 
-/** The widest number and the widest name in pixels; of many elements neither is ever written. */
+/** The widest number and the widest name in pixels; of many elements neither is ever written.
+ *  @param {Omit<BarPicture, "sizes">} picture */
 function widestTexts({ count, rows, labels, theme }) {
   if (count > 128) return { number: Infinity, label: 0 };
   const context = textContext(labelFont(theme.font));
+  /** @param {string[]} texts */
   const widest = (texts) => Math.ceil(Math.max(0, ...texts.map((text) => context.measureText(text).width)));
   return { number: widest(rows.flatMap((row) => Array.from(row.values, (_, index) => numberText(row, index)))), label: widest(labels) };
 }
 
-/** A number of a row as it stands under its bar: as Python wrote it where it has to add up with the others. */
+/** A number of a row as it stands under its bar: as Python wrote it where it has to add up with the others.
+ *  @param {Row} row @param {number} index */
 function numberText({ texts, values }, index) {
   return texts[index] ?? barNumber(values[index]);
 }
 
-/** A number under its bar: three digits, and two where it needs a power of ten. */
+/** A number under its bar: three digits, and two where it needs a power of ten. @param {number} value */
 export function barNumber(value) {
   const size = Math.abs(value);
   if (!Number.isFinite(value) || value === 0) return formatNumber(value);
@@ -72,7 +81,8 @@ export function barNumber(value) {
   return withMinusSign(size >= 100 ? value.toFixed(0) : value.toPrecision(3));
 }
 
-/** Lowest and highest finite value of a row, with zero always between; of those that are not blocked. */
+/** Lowest and highest finite value of a row, with zero always between; of those that are not blocked.
+ *  @param {Float32Array} values @param {ArrayLike<number>} [blocked] */
 export function rangeOf(values, blocked = []) {
   let low = 0;
   let high = 0;
@@ -84,7 +94,8 @@ export function rangeOf(values, blocked = []) {
   return { low, high, span: high - low || 1 };
 }
 
-/** Paint the columns that are in view. */
+/** Paint the columns that are in view.
+ *  @param {Pen} context @param {BarPicture} picture @param {{ left: number, width: number }} view */
 export function paintBars(context, picture, view) {
   const { sizes, rows } = picture;
   const first = Math.max(0, Math.floor(view.left / sizes.column));
@@ -92,15 +103,16 @@ export function paintBars(context, picture, view) {
   context.clearRect(0, 0, view.width, sizes.height);
   context.save();
   context.translate(-view.left, 0);
-  if (picture.active !== null) paintActive(context, picture);
-  if (picture.focus !== null) paintFocus(context, picture);
+  paintActive(context, picture);
+  paintFocus(context, picture);
   if (sizes.labels !== "none") paintHeader(context, picture, first, last);
   rows.forEach((row, index) => paintBand(context, picture, row, sizes.bandTop(index), first, last));
   context.restore();
 }
 
-/** The column under the pointer, through all rows. */
+/** The column under the pointer, through all rows. @param {Pen} context @param {BarPicture} picture */
 function paintActive(context, { sizes, active, theme }) {
+  if (active === null) return;
   context.globalAlpha = sizes.column < 12 ? 0.35 : 0.1;
   context.fillStyle = theme.text;
   context.beginPath();
@@ -109,8 +121,9 @@ function paintActive(context, { sizes, active, theme }) {
   context.globalAlpha = 1;
 }
 
-/** A frame around the element that the number belongs to. */
+/** A frame around the element that the number belongs to. @param {Pen} context @param {BarPicture} picture */
 function paintFocus(context, { sizes, focus, theme }) {
+  if (focus === null) return;
   context.strokeStyle = theme.text;
   context.lineWidth = 1.5;
   context.beginPath();
@@ -119,7 +132,8 @@ function paintFocus(context, { sizes, focus, theme }) {
   context.lineWidth = 1;
 }
 
-/** The names of the elements over their columns. */
+/** The names of the elements over their columns.
+ *  @param {Pen} context @param {BarPicture} picture @param {number} first @param {number} last */
 function paintHeader(context, { sizes, labels, theme }, first, last) {
   context.fillStyle = theme.roles.neutral;
   context.font = labelFont(theme.font);
@@ -132,7 +146,9 @@ function paintHeader(context, { sizes, labels, theme }, first, last) {
   }
 }
 
-/** Level text around a point, or upright text that ends (`align` "right") or begins ("left") at it. */
+/** Level text around a point, or upright text that ends (`align` "right") or begins ("left") at it.
+ *  @param {Pen} context @param {string} text @param {number} x @param {number} y
+ *  @param {"center" | "left" | "right"} align */
 function paintText(context, text, x, y, align) {
   context.save();
   context.translate(x, y);
@@ -143,7 +159,9 @@ function paintText(context, text, x, y, align) {
   context.restore();
 }
 
-/** One row: its zero line, its bars, its numbers. */
+/** One row: its zero line, its bars, its numbers.
+ *  @param {Pen} context @param {BarPicture} picture @param {Row} row @param {number} top @param {number} first
+ *  @param {number} last */
 function paintBand(context, picture, row, top, first, last) {
   const { sizes, theme, blocked } = picture;
   const zero = top + (row.range.high / row.range.span) * sizes.bar;
@@ -155,14 +173,15 @@ function paintBand(context, picture, row, top, first, last) {
     if (blocked[index]) {
       const edge = Math.min(3, sizes.column * 0.15);
       const box = { left: index * sizes.column + edge, top, width: sizes.column - 2 * edge, height: sizes.bar };
-      drawHatch(context, box, theme, pixelRatioOf(context.canvas));
+      drawHatch(context, box, theme, pixelRatioOf(/** @type {HTMLCanvasElement} */ (context.canvas)));
     }
     else paintBar(context, picture, row, index, zero);
   }
   if (sizes.numbers !== "none") paintNumbers(context, picture, row, top, first, last);
 }
 
-/** One bar from the zero line to its value. */
+/** One bar from the zero line to its value.
+ *  @param {Pen} context @param {BarPicture} picture @param {Row} row @param {number} index @param {number} zero */
 function paintBar(context, { sizes, theme }, row, index, zero) {
   const value = row.values[index];
   if (!Number.isFinite(value)) return;
@@ -172,7 +191,9 @@ function paintBar(context, { sizes, theme }, row, index, zero) {
   context.globalAlpha = 1;
 }
 
-/** The values under the bars. */
+/** The values under the bars.
+ *  @param {Pen} context @param {BarPicture} picture @param {Row} row @param {number} top @param {number} first
+ *  @param {number} last */
 function paintNumbers(context, { sizes, theme }, row, top, first, last) {
   context.font = labelFont(theme.font);
   context.fillStyle = theme.text;

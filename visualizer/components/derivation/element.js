@@ -5,8 +5,11 @@
  * lights that token everywhere on the page.
  */
 
+/** @import { Header, Host, Mark, Theme } from "../types.d.ts" */
+/** @import { BarPicture, Row } from "./types.d.ts" */
+
 import { setBox, sizedContext } from "../shared/canvas.js";
-import { makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { childrenOf, makeElement, oncePerFrame, setText } from "../shared/dom.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -18,7 +21,7 @@ import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
 
 const say = textsOf("derivation/element");
 
-/** The elements of a derivation, in the order of the page. */
+/** The elements of a derivation, in the order of the page. @param {HTMLElement} root */
 function buildNodes(root) {
   const title = makeElement("div", "title");
   const formula = makeElement("code", "formula");
@@ -38,9 +41,9 @@ function buildNodes(root) {
 
 class DerivationPicture extends Picture {
   isSaved = true;
-  /** @type {ReturnType<typeof buildPicture>} */
-  picture;
+  /** @type {BarPicture} */ picture;
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "derivation");
     this.nodes = buildNodes(root);
@@ -75,7 +78,7 @@ class DerivationPicture extends Picture {
     arrange(this);
   }
 
-  /** Light the element that another part of the page points at. */
+  /** Light the element that another part of the page points at. @param {Mark[]} marks */
   onHover(marks) {
     const { picture } = this;
     if (!picture.sequence) return;
@@ -85,14 +88,15 @@ class DerivationPicture extends Picture {
   }
 }
 
-/** The element under the pointer, null beside them. */
+/** The element under the pointer, null beside them. @param {DerivationPicture} view @param {MouseEvent} event */
 function elementAt({ nodes: { scroller }, picture }, event) {
   const x = (event.clientX - scroller.getBoundingClientRect().left) / zoomOf(scroller) + scroller.scrollLeft;
   const index = Math.floor(x / picture.sizes.column);
   return index >= 0 && index < picture.count ? index : null;
 }
 
-/** Make an element the active one because the person points at it, and tell the page if it is a token. */
+/** Make an element the active one because the person points at it, and tell the page if it is a token.
+ *  @param {DerivationPicture} view @param {number | null} index @param {MouseEvent | null} [event] */
 function activate(view, index, event = null) {
   const { picture } = view;
   showTip(view, index, event);
@@ -104,7 +108,7 @@ function activate(view, index, event = null) {
   view.publish(marks);
 }
 
-/** Paint the part of the rows that is in view. */
+/** Paint the part of the rows that is in view. @param {DerivationPicture} view */
 function paint({ nodes: { canvas, scroller }, picture }) {
   const ratio = pixelRatioOf(canvas);
   const width = scroller.clientWidth;
@@ -115,14 +119,14 @@ function paint({ nodes: { canvas, scroller }, picture }) {
   paintBars(context, picture, { left: scroller.scrollLeft, width });
 }
 
-/** Sizes for the present width, then paint. */
+/** Sizes for the present width, then paint. @param {DerivationPicture} view */
 function arrange(view) {
   const { picture } = view;
   const available = view.nodes.scroller.clientWidth;
   if (available === 0) return;
   picture.sizes = measureBars(picture, available);
   view.nodes.spacer.style.width = `${picture.sizes.width}px`;
-  [...view.nodes.names.children].forEach((name, index) => {
+  [...childrenOf(view.nodes.names)].forEach((name, index) => {
     name.style.top = `${picture.sizes.bandTop(index)}px`;
     name.style.height = `${picture.sizes.band}px`;
   });
@@ -130,7 +134,8 @@ function arrange(view) {
   paint(view);
 }
 
-/** The tooltip: the element's name and its value in every row. */
+/** The tooltip: the element's name and its value in every row.
+ *  @param {DerivationPicture} view @param {number | null} index @param {MouseEvent | null} event */
 function showTip({ nodes: { scroller }, tooltip, picture }, index, event) {
   if (index === null) return tooltip.hide();
   const inner = scroller.getBoundingClientRect();
@@ -140,7 +145,7 @@ function showTip({ nodes: { scroller }, tooltip, picture }, index, event) {
   tooltip.show(describeElement(picture, index).map((line) => tooltipLine("", line)), x, y);
 }
 
-/** An element in words: its name, then one line per row. */
+/** An element in words: its name, then one line per row. @param {BarPicture} picture @param {number} index */
 function describeElement({ labels, rows, blocked, sequence }, index) {
   const isNamed = labels[index] !== String(index) || sequence;
   const place = sequence ? say("token", { index }) : say("element", { index });
@@ -149,11 +154,13 @@ function describeElement({ labels, rows, blocked, sequence }, index) {
   return blocked[index] ? [name, ...values, say("blocked")] : [name, ...values];
 }
 
-/** Arrow keys walk through the elements, Home and End go to the ends, Escape leaves. */
+/** Arrow keys walk through the elements, Home and End go to the ends, Escape leaves.
+ *  @param {DerivationPicture} view @param {KeyboardEvent} event */
 function pressKey(view, event) {
   const { nodes: { scroller }, picture } = view;
   const last = picture.count - 1;
   const here = picture.active ?? (event.key === "ArrowLeft" ? last + 1 : -1);
+  /** @type {Record<string, number | null>} */
   const targets = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last, Escape: null };
   if (!(event.key in targets) || hasModifier(event)) return;
   event.preventDefault();
@@ -168,13 +175,15 @@ function pressKey(view, event) {
   setText(view.nodes.live, describeElement(picture, index).join(", "));
 }
 
-/** The largest value of a row, with a sign where the row goes both ways. */
+/** The largest value of a row, with a sign where the row goes both ways. @param {Row["range"]} range */
 function sizeInWords({ low, high }) {
   return say("up_to", { size: `${low < 0 ? "±" : ""}${formatNumber(Math.max(high, -low), "f2")}` });
 }
 
-/** The rows' names beside their bars, with the largest size that the bars stand for. */
+/** The rows' names beside their bars, with the largest size that the bars stand for.
+ *  @param {DerivationPicture} view */
 function showNames({ nodes: { names }, picture }) {
+  /** @param {Row} row */
   const rowName = ({ operator, label, role, range }) =>
     makeElement("div", "row-name", { "data-role": role }, [
       makeElement("span", "label", {}, [operator ? `${operator} ${label}` : label]),
@@ -183,10 +192,11 @@ function showNames({ nodes: { names }, picture }) {
   names.replaceChildren(...picture.rows.map(rowName));
 }
 
-/** The chain of steps, the last one large and in the colour of what it gives. */
+/** The chain of steps, the last one large and in the colour of what it gives.
+ *  @param {DerivationPicture} view @param {Header} data */
 function showSteps({ nodes: { steps: list } }, { steps, role }) {
   list.dataset.role = role;
-  const items = steps.map(({ text, value }, index) =>
+  const items = steps.map((/** @type {{ text: string, value: string }} */ { text, value }, /** @type {number} */ index) =>
     makeElement("li", index === steps.length - 1 ? "step result" : "step", {}, [
       makeElement("span", "operation", {}, [text]),
       makeElement("span", "equals", {}, ["="]),
@@ -196,16 +206,17 @@ function showSteps({ nodes: { steps: list } }, { steps, role }) {
   list.replaceChildren(...items);
 }
 
-/** For those who do not see the canvas: one text for each element. */
+/** For those who do not see the canvas: one text for each element.
+ *  @param {DerivationPicture} view @param {string} title */
 function showAlternative({ nodes: { reading, scroller }, picture }, title) {
   scroller.setAttribute("aria-label", say("keys", { title, count: picture.count }));
   reading.writeSoon(title, () => picture.labels.map((_, index) => describeElement(picture, index).join(", ")));
 }
 
-/** The canvas's content, out of what Python sent. */
+/** The canvas's content, out of what Python sent. @param {Header} data @param {Theme} theme */
 function buildPicture({ rows, arrays, columns, sequence, focus }, theme) {
   return {
-    rows: rows.map((row, index) => {
+    rows: rows.map((/** @type {Row} */ row, /** @type {number} */ index) => {
       const values = floats(arrays[`row${index}`]);
       return { ...row, values, range: rangeOf(values, arrays.blocked.data) };
     }),
@@ -216,11 +227,11 @@ function buildPicture({ rows, arrays, columns, sequence, focus }, theme) {
     count: columns.length,
     active: null,
     theme,
-    sizes: null,
+    sizes: /** @type {any} */ (null), // until there is room
   };
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(DerivationPicture, root, bytes, host);
 }

@@ -1,6 +1,8 @@
-/** @import { Limits, Matrix } from "../types.d.ts" */
+/** @import { Beside } from "../mask_painter/types.d.ts" */
+/** @import { Cell, Host, Limits, Mark, Matrix, Point } from "../types.d.ts" */
+/** @import { Computed, ExpectationHeader } from "./types.d.ts" */
 
-import { countBlocked, packBits, sameCells, unpackBits } from "../mask_painter/cells.js";
+import { countBlocked, openCells, packBits, sameCells, unpackBits } from "../mask_painter/cells.js";
 import { Painting } from "../mask_painter/painting.js";
 import { directionOfShortcut, enable, makeTool } from "../mask_painter/toolbar.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
@@ -8,7 +10,8 @@ import { Events } from "../shared/events.js";
 import { describeCell, describeMatrix, lineText, litPosition, marksOfCell, rowsWithoutKey } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
-import { floats, toBase64 } from "../shared/payload.js";
+import { must } from "../shared/must.js";
+import { flagsOf, floats, toBase64 } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
 import { nameOf } from "../shared/rows.js";
@@ -22,39 +25,31 @@ const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640, title: 22, said: 
 const CELL = { least: 26, usual: 44, high: 64, window: 900 }; // to be marked in; the largest, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
 const SIGNS = [[1, say("as_expected")], [2, say("wrong")], [3, say("missed")]];
+/** @type {Beside} */
+const NO_OTHERS = { masks: null, others: openCells(0), reasons: [] };
 const NOT_COVERED = say("computed");
 
-/** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side. */
+/**
+ * A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side.
+ * @extends {Picture<ExpectationHeader>}
+ */
 class Expectation extends Picture {
-  /** @type {Limits} */
-  limits;
-  /** @type {Pick<Matrix, "rows" | "columns" | "rowAxis" | "columnAxis">} */
-  axes;
-  /** @type {Matrix} */
-  matrix;
-  /** @type {MarksPanel} */
-  marks;
-  /** @type {ComputedPanel} */
-  computed;
-  /** @type {ReturnType<typeof makeLegend>} */
-  legend;
+  /** @type {Limits} */ limits;
+  /** @type {Pick<Matrix, "rows" | "columns" | "rowAxis" | "columnAxis">} */ axes;
+  /** @type {Matrix} */ matrix;
+  /** @type {string} */ scope;
+  valueName = "";
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "expectation");
     this.events = new Events(host);
     this.painting = new Painting();
-    this.build();
-  }
-
-  build() {
     this.undo = makeTool("Undo", () => this.step("undo"));
     this.redo = makeTool("Redo", () => this.step("redo"));
     this.clear = makeTool("Clear", () => this.change(new Uint8Array(this.cells.length)), say("clear"));
     this.tools = makeElement("div", "tools", {}, [this.undo, this.redo, this.clear]);
-    this.marks = new MarksPanel({
-      press: (place) => this.press(place),
-      drag: (place) => this.drag(place),
-      release: () => this.release(),
+    this.marks = new MarksPanel(this, {
       select: (_panel, row, column) => this.toggle({ row, column }),
       hover: (_panel, row, column, point) => this.hover(row, column, point),
       leave: () => this.leave(),
@@ -94,9 +89,9 @@ class Expectation extends Picture {
     const { arrays, columns, rows, scope, seq } = this.data;
     const [rowCount, columnCount] = [rows.labels.length, columns.labels.length];
     const count = rowCount * columnCount;
-    const cells = unpackBits(arrays.expected.data, count);
+    const cells = unpackBits(must(flagsOf(arrays.expected), "nothing is expected"), count);
     const areKnown = this.events.areKnown(seq);
-    if (scope !== this.scope || this.cells.length !== count) this.painting.startAnew(rowCount, columnCount, cells);
+    if (scope !== this.scope || this.cells.length !== count) this.painting.startAnew(rowCount, columnCount, cells, NO_OTHERS);
     else if (areKnown && !this.painting.hasStroke) this.painting.become(cells);
     this.scope = scope;
   }
@@ -122,9 +117,10 @@ class Expectation extends Picture {
     this.paint();
   }
 
+  /** @param {Computed} computed */
   drawComputed({ title, name, palette, bounds, blocked_by: blockedBy }) {
     const { arrays } = this.data;
-    const blocked = arrays.blocked?.data ?? null;
+    const blocked = flagsOf(arrays.blocked);
     const { rows, columns } = this.axes;
     this.matrix = {
       ...this.axes,
@@ -157,7 +153,8 @@ class Expectation extends Picture {
     const { cells, data } = this;
     const values = Float32Array.from(cells);
     const { rows, columns } = this.axes;
-    const blocked = data.arrays.hatched?.data ?? null;
+    const blocked = flagsOf(data.arrays.hatched);
+    /** @type {Matrix} */
     const matrix = { ...this.axes, values, dtype: "f4", blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
     const look = {
       scale: makeScale(this.theme, "sequential", MARKED),
@@ -201,6 +198,7 @@ class Expectation extends Picture {
 
   // Marking: drawn at once, sent when a stroke ends.
 
+  /** @param {Cell} place */
   press(place) {
     if (this.isRevealed) return;
     if (this.data.kind === "most") {
@@ -211,6 +209,7 @@ class Expectation extends Picture {
     this.drag(place);
   }
 
+  /** @param {Cell} place */
   drag(place) {
     if (!this.painting.hasStroke) return;
     const before = this.cells;
@@ -222,6 +221,7 @@ class Expectation extends Picture {
     if (this.painting.hasStroke && this.painting.end().isChanged) this.tell();
   }
 
+  /** @param {Cell} place */
   toggle(place) {
     if (this.isRevealed) return;
     if (this.data.kind === "most") this.change(withOneInRow(this.cells, this.columns, place));
@@ -232,10 +232,12 @@ class Expectation extends Picture {
     setText(this.marks.live, this.linesOf(place.row, place.column).map(lineText).join(", "));
   }
 
+  /** @param {Uint8Array} cells */
   change(cells) {
     if (this.painting.become(cells)) this.tell();
   }
 
+  /** @param {"undo" | "redo"} direction */
   step(direction) {
     if (!this.isRevealed && this.painting.step(direction)) this.tell();
   }
@@ -245,6 +247,7 @@ class Expectation extends Picture {
     this.events.send("mark", { cells: toBase64(packBits(this.cells)) });
   }
 
+  /** @param {KeyboardEvent} event */
   onShortcut(event) {
     const direction = directionOfShortcut(event);
     if (!direction) return;
@@ -255,11 +258,13 @@ class Expectation extends Picture {
 
   // Pointing.
 
+  /** @param {number} row @param {number} column @param {Point} point */
   hover(row, column, point) {
     this.lightAll(row, column);
     this.pointAt(this.linesOf(row, column), point, marksOfCell(this.data.rows, this.data.columns, row, column));
   }
 
+  /** @param {number} row @param {number} column */
   linesOf(row, column) {
     const { kind, rows, columns } = this.data;
     const isMarked = this.cells[row * this.columns + column];
@@ -271,19 +276,21 @@ class Expectation extends Picture {
     return lines;
   }
 
+  /** @param {Mark[]} marks */
   onHover(marks) {
     const { kind, rows, columns } = this.data;
     const row = litPosition(rows, "query", marks);
     this.lightAll(row < 0 && kind === "most" ? this.data.row : row, litPosition(columns, "key", marks));
   }
 
+  /** @param {number} row @param {number} column */
   lightAll(row, column) {
     this.marks.light(row, column);
     if (this.isRevealed) this.computed.light(row, column);
   }
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(Expectation, root, bytes, host);
 }

@@ -1,3 +1,5 @@
+/** @import { Cell, Geometry, Matrix, PanelHost, PanelLook, Pen, Point, Theme } from "../types.d.ts" */
+
 import { contextOf, sizedContext } from "../shared/canvas.js";
 import { MatrixPanel } from "../shared/grid.js";
 import { inkOn, pixelFor } from "../shared/matrix_pixels.js";
@@ -8,7 +10,10 @@ const DIFFERS = new Set([NOT_SO, MISSED]);
 
 /** A matrix over whose cells signs stand: what is marked and, once revealed, what of it is so. */
 class SignedPanel extends MatrixPanel {
-  /** Draw; `codes` says what each cell is, null while the result is covered. */
+  /** @type {ArrayLike<number> | null} */ codes = null;
+
+  /** Draw; `codes` says what each cell is, null while the result is covered.
+   *  @param {Matrix} matrix @param {PanelLook} look @param {ArrayLike<number> | null} codes */
   showSigned(matrix, look, codes) {
     this.codes = codes;
     this.painted = undefined; // other signs may stand over the same numbers
@@ -17,7 +22,7 @@ class SignedPanel extends MatrixPanel {
 
   drawOverlay() {
     const { numbers } = this.geometry;
-    this.geometry.numbers = numbers && this.look.hasNumbers;
+    this.geometry.numbers = numbers && Boolean(this.look.hasNumbers);
     super.drawOverlay();
     this.drawSigns(contextOf(this.overlay));
   }
@@ -25,7 +30,8 @@ class SignedPanel extends MatrixPanel {
   /** @param {any} _context the pen of where the signs go */
   drawSigns(_context) {}
 
-  /** Call `draw(i, left, top)` for every cell that `has` a sign. */
+  /** Call `draw(i, left, top)` for every cell that `has` a sign.
+   *  @param {(i: number) => boolean} has @param {(i: number, left: number, top: number) => void} draw */
   eachCell(has, draw) {
     const { left, top, cellWidth, cellHeight } = this.geometry;
     const { rows, columns } = this.matrix;
@@ -37,33 +43,43 @@ class SignedPanel extends MatrixPanel {
   }
 }
 
+/** @typedef {{ press: (place: Cell) => void, drag: (place: Cell) => void, release: () => void }} Hand */
+
 /** The expectations: a dot in each marked cell; later a tick, a cross, or a ring where a mark is missing. */
 export class MarksPanel extends SignedPanel {
+  /** @param {Hand} hand @param {PanelHost} host */
+  constructor(hand, host) {
+    super(host);
+    this.hand = hand;
+  }
+
   listenToPointer() {
-    const { plot, host } = this;
+    const { plot } = this;
     this.pressed = false;
     plot.addEventListener("pointerdown", (event) => this.onPress(event));
     plot.addEventListener("pointermove", (event) => {
-      if (this.pressed) host.drag(this.cellAt(event));
+      if (this.pressed) this.hand.drag(this.cellAt(event));
       this.pointAt(event);
     });
     for (const name of ["pointerup", "pointercancel"]) plot.addEventListener(name, () => this.onRelease());
   }
 
+  /** @param {PointerEvent} event */
   onPress(event) {
     if (event.button !== 0 || !event.isPrimary) return;
     this.pressed = true;
     this.plot.setPointerCapture(event.pointerId);
-    this.host.press(this.cellAt(event));
+    this.hand.press(this.cellAt(event));
     this.pointAt(event);
   }
 
   onRelease() {
     if (!this.pressed) return;
     this.pressed = false;
-    this.host.release();
+    this.hand.release();
   }
 
+  /** @param {Pen} context */
   drawSigns(context) {
     const { values } = this.matrix;
     const { cellWidth, cellHeight } = this.geometry;
@@ -71,6 +87,7 @@ export class MarksPanel extends SignedPanel {
     const { scale } = this.look;
     if (size >= SMALLEST_SIGN) drawLines(context, this.matrix, this.geometry, scale.theme);
     context.lineCap = "round";
+    /** @param {number} i */
     const has = (i) => (this.codes ? this.codes[i] !== NOTHING : values[i] > 0);
     this.eachCell(has, (i, left, top) => {
       const ink = inkOn(pixelFor(values[i], scale));
@@ -82,11 +99,12 @@ export class MarksPanel extends SignedPanel {
 
 /** The computed cells, with a frame around each cell that differs from what was expected. */
 export class ComputedPanel extends SignedPanel {
+  /** @param {Pen} context */
   drawSigns(context) {
     const { cellWidth, cellHeight } = this.geometry;
     const { theme } = this.look.scale;
     const width = Math.min(cellWidth, cellHeight) < SMALLEST_SIGN ? 1 : 2.5;
-    this.eachCell((i) => DIFFERS.has(this.codes[i]), (_i, left, top) => {
+    this.eachCell((i) => DIFFERS.has(this.codes?.[i] ?? NOTHING), (_i, left, top) => {
       context.lineWidth = width + 2;
       context.strokeStyle = theme.background;
       strokeInside(context, left, top, cellWidth, cellHeight);
@@ -97,7 +115,8 @@ export class ComputedPanel extends SignedPanel {
   }
 }
 
-/** Quiet lines between the cells: of a covered matrix there is nothing else to see. */
+/** Quiet lines between the cells: of a covered matrix there is nothing else to see.
+ *  @param {Pen} context @param {Matrix} matrix @param {Geometry} geometry @param {Theme} theme */
 function drawLines(context, { rows, columns }, { left, top, plotWidth, plotHeight, cellWidth, cellHeight }, theme) {
   context.fillStyle = theme.text;
   context.globalAlpha = 0.16;
@@ -108,12 +127,14 @@ function drawLines(context, { rows, columns }, { left, top, plotWidth, plotHeigh
   context.globalAlpha = 1;
 }
 
+/** @param {Pen} context @param {number} left @param {number} top @param {number} width @param {number} height */
 function strokeInside(context, left, top, width, height) {
   const inset = context.lineWidth / 2;
   context.strokeRect(left + inset, top + inset, width - 2 * inset, height - 2 * inset);
 }
 
-/** One sign in the middle of a cell; the code null is a mark whose result is covered. */
+/** One sign in the middle of a cell; the code null is a mark whose result is covered.
+ *  @param {Pen} context @param {number | null} code @param {Point} place @param {number} size @param {string} ink */
 function drawSign(context, code, { x, y }, size, ink) {
   context.strokeStyle = ink;
   context.fillStyle = ink;
@@ -136,7 +157,7 @@ function drawSign(context, code, { x, y }, size, ink) {
   else context.stroke();
 }
 
-/** The signs with their names, for the line below a picture. */
+/** The signs with their names, for the line below a picture. @param {number} code @param {Theme} theme */
 export function drawnSign(code, theme) {
   const canvas = document.createElement("canvas");
   const ratio = window.devicePixelRatio || 1;

@@ -1,5 +1,7 @@
 /** The probabilities of the next token as bars, the most likely first, the chosen one marked, the tail gathered. */
 
+/** @import { Bar, Step, Tail } from "./types.d.ts" */
+
 import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { formatNumber } from "../shared/payload.js";
 import { textsOf } from "../shared/texts.js";
@@ -15,6 +17,7 @@ export function makeBars() {
     note,
     list,
   ]);
+  /** @param {Step} step @param {boolean} sampled */
   const update = ({ bars, tail }, sampled) => {
     const what = sampled ? say("sampled") : say("most_likely");
     const barred = bars.filter((bar) => bar.never).map((bar) => `\u2068${bar.label}\u2069`);
@@ -27,7 +30,7 @@ export function makeBars() {
   return { element, update };
 }
 
-/** One token: its rank, its text, its bar, its number. */
+/** One token: its rank, its text, its bar, its number. @param {Bar} bar @param {boolean} sampled */
 function barRow(bar, sampled) {
   const word = bar.chosen ? say("chosen") : say("never");
   const mark = bar.chosen || bar.never ? [makeElement("span", "bar-mark", {}, [word])] : [];
@@ -43,7 +46,7 @@ function barRow(bar, sampled) {
   return row;
 }
 
-/** All the other tokens in one row. */
+/** All the other tokens in one row. @param {Tail} tail @param {boolean} sampled */
 function tailRow(tail, sampled) {
   const others = tail.count === 1 ? say("one_other") : say("others", { count: tail.count });
   return makeElement("li", "bar-row bar-tail", {}, [
@@ -54,7 +57,8 @@ function tailRow(tail, sampled) {
   ]);
 }
 
-/** The bar itself, and the model's own probability as an outline where it is another. */
+/** The bar itself, and the model's own probability as an outline where it is another.
+ *  @param {Pick<Bar, "share" | "probability">} bar @param {boolean} sampled */
 function track({ share, probability }, sampled) {
   const filled = makeElement("span", "bar-fill");
   filled.style.width = `${100 * clamp(share, 0, 1)}%`;
@@ -67,7 +71,7 @@ function track({ share, probability }, sampled) {
   return makeElement("span", "bar-track", { "aria-hidden": "true" }, parts);
 }
 
-/** A share as a person reads it: never 0% or 100% where it is neither. */
+/** A share as a person reads it: never 0% or 100% where it is neither. @param {number} share */
 function percent(share) {
   if (share === 0 || share === 1) return `${100 * share}%`;
   if (share < 1e-4) return "< 0.01%";
@@ -75,7 +79,7 @@ function percent(share) {
   return `${(100 * share).toFixed(share < 0.01 || share > 0.99 ? 2 : 1)}%`;
 }
 
-/** All digits of a share. */
+/** All digits of a share. @param {number} share @param {number} probability @param {boolean} sampled */
 function exactly(share, probability, sampled) {
   const own = say("own", { probability: formatNumber(probability) });
   return sampled ? say("drawn_with", { share: formatNumber(share), own }) : own;

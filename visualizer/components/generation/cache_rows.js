@@ -1,5 +1,7 @@
 /** The rows of K and V that each step computed, and those from the cache: a strip of cells per step. */
 
+/** @import { Step, StepsHeader } from "./types.d.ts" */
+
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { textsOf } from "../shared/texts.js";
 
@@ -18,6 +20,7 @@ export function makeCacheRows() {
     legend,
     strips,
   ]);
+  /** @param {StepsHeader} data @param {number} index */
   const update = (data, index) => {
     const seen = data.steps.slice(0, index + 1);
     const read = seen.map((_, step) => data.n_prompt + step);
@@ -29,12 +32,13 @@ export function makeCacheRows() {
   return { element, update };
 }
 
-/** One colour and what it says. */
+/** One colour and what it says. @param {string} kind @param {string} text */
 function legendEntry(kind, text) {
   return makeElement("span", "cache-entry", {}, [makeElement("span", `cache-swatch ${kind}`), text]);
 }
 
-/** The count of rows computed up to this step, with and without a cache. */
+/** The count of rows computed up to this step, with and without a cache.
+ *  @param {StepsHeader} data @param {Step[]} seen @param {number[]} read */
 function rowsInWords({ cached, keys, own }, seen, read) {
   const without = read.reduce((total, count) => total + count, 0);
   const computed = seen.reduce((total, step) => total + step.computed, 0);
@@ -49,17 +53,15 @@ function rowsInWords({ cached, keys, own }, seen, read) {
   return say("with_cache", { steps, rows, without, more });
 }
 
-/** The rows of one step: from the cache first, then those computed. */
+/** The rows of one step: from the cache first, then those computed.
+ *  @param {StepsHeader} data @param {Step} step @param {number} at @param {number} nRead @param {number} widest
+ *  @param {boolean} isCurrent */
 function cacheStrip(data, step, at, nRead, widest, isCurrent) {
-  const parts = [["cache-kept", nRead - step.computed], ["cache-computed", step.computed]];
-  const cells = makeElement("span", "cache-cells", {}, parts.filter(([, count]) => count > 0).map(([kind, count]) => {
-    const run = makeElement("span", `cache-run ${kind}`);
-    run.style.setProperty("--count", count);
-    return run;
-  }));
-  cells.style.setProperty("--widest", widest);
+  const kept = nRead - step.computed;
+  const cells = makeElement("span", "cache-cells", {}, [...runOf("cache-kept", kept), ...runOf("cache-computed", step.computed)]);
+  cells.style.setProperty("--widest", String(widest));
   cells.classList.toggle("cache-dense", widest > 60);
-  const label = say("strip", { step: at + 1, computed: step.computed, kept: nRead - step.computed });
+  const label = say("strip", { step: at + 1, computed: step.computed, kept });
   const name = isCurrent ? "cache-strip cache-current" : "cache-strip";
   const row = makeElement("div", name, { role: "img", "aria-label": label, title: label }, [
     makeElement("span", "cache-step", {}, [String(at + 1)]),
@@ -69,7 +71,16 @@ function cacheStrip(data, step, at, nRead, widest, isCurrent) {
   return row;
 }
 
-/** The rows of the source: all of them computed, or all of them from the cache. */
+/** So many cells of a kind, if any. @param {string} kind @param {number} count */
+function runOf(kind, count) {
+  if (count === 0) return [];
+  const run = makeElement("span", `cache-run ${kind}`);
+  run.style.setProperty("--count", String(count));
+  return [run];
+}
+
+/** The rows of the source: all of them computed, or all of them from the cache.
+ *  @param {StepsHeader} data @param {Step} step */
 function sourceRun({ keys }, step) {
   const isComputed = step.source_computed > 0;
   return makeElement("span", `cache-source ${isComputed ? "cache-computed" : "cache-kept"}`, {}, [

@@ -5,6 +5,9 @@
  * All steps are here already: going from one to another asks the server for nothing.
  */
 
+/** @import { Host, Matrix, TooltipLine } from "../types.d.ts" */
+/** @import { StepsHeader } from "./types.d.ts" */
+
 import { makeLayerControl, makeSlider } from "../shared/controls.js";
 import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
@@ -20,18 +23,23 @@ import { makeBars } from "./bars.js";
 import { makeCacheRows } from "./cache_rows.js";
 
 const say = textsOf("generation/steps");
+/** @type {Record<string, number>} */
 const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
 const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take where it is narrow
 const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are paler
 
+/** @extends {Picture<StepsHeader>} */
 class GenerationSteps extends Picture {
   isSaved = true;
+  index = 0;
+  layer = 0;
 
   get seen() {
     return { step: this.index };
   }
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "generation_steps");
     this.bars = makeBars();
@@ -43,14 +51,12 @@ class GenerationSteps extends Picture {
     });
     this.attention = this.makePanel((row, column) => this.describeWeight(row, column));
     this.mask = this.makePanel((row, column) => this.describeMask(row, column));
-    this.build();
+    /** @param {KeyboardEvent} event */
     const pressKey = (event) => this.pressKey(event);
     document.addEventListener("keydown", pressKey);
     this.events = new ShownEvents(root, host, () => this.shown());
     this.endings.push(() => this.events.destroy(), () => document.removeEventListener("keydown", pressKey));
-  }
-
-  build() {
+    /** @param {string} name @param {string} text @param {() => void} go */
     const button = (name, text, go) => {
       const attributes = { type: "button", "aria-label": name, title: name };
       const element = makeElement("button", "transport-button", attributes, [text]);
@@ -81,7 +87,7 @@ class GenerationSteps extends Picture {
     this.root.prepend(this.transport, this.tokens, this.sentence, this.parts);
   }
 
-  /** A matrix with a note beside the pointer. */
+  /** A matrix with a note beside the pointer. @param {(row: number, column: number) => TooltipLine[]} describe */
   makePanel(describe) {
     return new MatrixPanel({
       hover: (panel, row, column, point) => {
@@ -105,7 +111,7 @@ class GenerationSteps extends Picture {
     this.layer = clamp(this.layer, 0, last);
   }
 
-  /** Go to a step. */
+  /** Go to a step. @param {number} index */
   go(index) {
     this.index = clamp(index, 0, this.data.steps.length - 1);
     this.events.changed();
@@ -118,7 +124,8 @@ class GenerationSteps extends Picture {
     return { step: String(this.index), row_layer: String(this.layer === last ? -1 : this.layer) };
   }
 
-  /** The arrow keys of the page step, unless something that has the focus uses them itself. */
+  /** The arrow keys of the page step, unless something that has the focus uses them itself.
+   *  @param {KeyboardEvent} event */
   pressKey(event) {
     if (!(event.key in STEP_KEYS) || !isForPage(event)) return;
     event.preventDefault();
@@ -198,7 +205,7 @@ class GenerationSteps extends Picture {
     }, { cell: 44, cellHeight: 18, name: data.title });
   }
 
-  /** The keys that the row of this step may not see. */
+  /** The keys that the row of this step may not see. @param {number} nSeen */
   blockedKeys(nSeen) {
     const { data, index } = this;
     if (!data.own) return data.arrays.keys_blocked.data;
@@ -235,10 +242,12 @@ class GenerationSteps extends Picture {
     this.restLights();
   }
 
-  /** Draw a matrix; `said` is what its words say of it, where it is drawn otherwise. */
+  /** Draw a matrix; `said` is what its words say of it, where it is drawn otherwise.
+   *  @param {MatrixPanel} panel @param {Omit<Matrix, "emptyRows" | "dtype">} matrix
+   *  @param {{ cell: number, cellHeight: number, name: string, said?: { values: Float32Array } }} look */
   showMatrix(panel, matrix, { cell, cellHeight, name, said = matrix }) {
     const emptyRows = rowsWithoutKey(matrix.blocked, matrix.rows, matrix.columns);
-    const width = Math.min(panel.element.parentElement.clientWidth, 620);
+    const width = Math.min(panel.element.parentElement?.clientWidth ?? 0, 620);
     const whole = { ...matrix, emptyRows, dtype: this.data.arrays.weights.dtype };
     panel.show(whole, {
       scale: makeScale(this.theme, "sequential", [0, 1]),
@@ -260,10 +269,12 @@ class GenerationSteps extends Picture {
     this.mask.light(this.data.n_prompt + this.index - 1, -1);
   }
 
+  /** @param {number} row @param {number} column */
   describeWeight(row, column) {
     return describeCell(this.attention.matrix, "weight", row, column);
   }
 
+  /** @param {number} row @param {number} column */
   describeMask(row, column) {
     const { rowAxis, columnAxis, blocked, blockedBy, columns } = this.mask.matrix;
     const bits = blocked?.[row * columns + column];
@@ -272,7 +283,7 @@ class GenerationSteps extends Picture {
   }
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(GenerationSteps, root, bytes, host);
 }

@@ -3,8 +3,11 @@
  * walking to it with the arrow keys shows its tokens and its score, and lights the way to it.
  */
 
+/** @import { Host, Pen } from "../types.d.ts" */
+/** @import { TreeHeader, TreeNode } from "./types.d.ts" */
+
 import { shortened, textContext } from "../shared/canvas.js";
-import { clamp, makeElement, makeSvgElement, tokenSpan } from "../shared/dom.js";
+import { clamp, makeElement, makeSvgElement, tokenSpan, under } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";
 import { formatNumber, withMinusSign } from "../shared/payload.js";
@@ -18,17 +21,17 @@ const NODE_ROOM = { least: 38, most: 150, number: 42 }; // of a label, and besid
 const COLUMN_GAP = 30;
 const TREE_TOP = 22;
 
+/** @extends {Picture<TreeHeader>} */
 class GenerationTree extends Picture {
   isSaved = true;
-  /** @type {ReturnType<typeof placeNodes>} */
-  places;
-  /** @type {SVGElement[]} */
-  items;
-  /** @type {(SVGElement | null)[]} */
-  edges;
-  /** @type {number} */
-  nodeWidth;
+  /** @type {ReturnType<typeof placeNodes>} */ places;
+  /** @type {SVGElement[]} */ items;
+  /** @type {(SVGElement | null)[]} */ edges;
+  nodeWidth = 0;
+  labelRoom = 0;
+  chosen = 0;
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "generation_tree");
     this.svg = makeSvgElement("svg", { class: "tree-svg", role: "tree", "aria-label": say("tree") });
@@ -78,19 +81,20 @@ class GenerationTree extends Picture {
   drawTree() {
     const context = this.textContext();
     const { nodes } = this.data;
-    const deepest = nodes.at(-1).depth;
+    const deepest = nodes[nodes.length - 1].depth;
     const rows = Math.max(...this.places.map(({ row }) => row)) + 1;
     const column = this.nodeWidth + COLUMN_GAP;
     const [width, height] = [(deepest + 1) * column, TREE_TOP + rows * ROW];
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
-      this.svg.setAttribute(name, value);
+      this.svg.setAttribute(name, String(value));
     }
     const heads = Array.from({ length: deepest }, (_, step) => columnHead(step + 1, (step + 1) * column + 4));
     // The pruned first, so that the others lie above them.
     const order = nodes.map((_, index) => index).sort((a, b) => Number(nodes[a].kept) - Number(nodes[b].kept));
     this.edges = nodes.map((node, index) => (node.parent === null ? null : this.makeEdge(node, index)));
     this.items = nodes.map((node, index) => this.makeNode(node, index, context));
-    const inOrder = (list) => order.map((index) => list[index]).filter(Boolean);
+    /** @param {(SVGElement | null)[]} list */
+    const inOrder = (list) => order.map((index) => list[index]).filter((one) => one !== null);
     this.svg.replaceChildren(...heads, ...inOrder(this.edges), ...inOrder(this.items));
   }
 
@@ -109,14 +113,16 @@ class GenerationTree extends Picture {
     }));
   }
 
+  /** @param {TreeNode} node @param {number} index */
   makeEdge(node, index) {
-    const [from, to] = [this.places[node.parent], this.places[index]];
+    const [from, to] = [this.places[node.parent ?? 0], this.places[index]];
     const [x1, x2] = [from.x + this.nodeWidth, to.x];
     const bend = (x1 + x2) / 2;
     const d = `M${x1} ${from.y} C${bend} ${from.y} ${bend} ${to.y} ${x2} ${to.y}`;
     return makeSvgElement("path", { class: `tree-edge ${stateOf(node)}`, d });
   }
 
+  /** @param {TreeNode} node @param {number} index @param {Pen} context */
   makeNode(node, index, context) {
     const { x, y } = this.places[index];
     const size = { width: this.nodeWidth, height: NODE_HEIGHT };
@@ -138,24 +144,25 @@ class GenerationTree extends Picture {
     return item;
   }
 
-  /** Choose a node of the tree. */
+  /** Choose a node of the tree. @param {number} index */
   choose(index) {
     this.keep(index);
     this.items[index].focus();
   }
 
-  /** Keep showing a node when the pointer leaves; the host hears of it once the person pauses. */
+  /** Keep showing a node when the pointer leaves; the host hears of it once the person pauses.
+   *  @param {number} index */
   keep(index) {
     this.chosen = index;
     this.events.changed();
     this.show(index);
   }
 
-  /** Light the way to a node and say what it is. */
+  /** Light the way to a node and say what it is. @param {number} index */
   show(index) {
     const { nodes } = this.data;
     const way = new Set();
-    for (let at = index; at !== null; at = nodes[at].parent) way.add(at);
+    for (let at = /** @type {number | null} */ (index); at !== null; at = nodes[at].parent) way.add(at);
     this.items.forEach((item, at) => {
       item.classList.toggle("on-way", way.has(at));
       item.setAttribute("tabindex", at === index ? "0" : "-1");
@@ -168,6 +175,7 @@ class GenerationTree extends Picture {
     this.describe(index);
   }
 
+  /** @param {number} index */
   describe(index) {
     const node = this.data.nodes[index];
     const facts = node.parent === null ? say("prompt") : factsOf(node);
@@ -178,6 +186,7 @@ class GenerationTree extends Picture {
     );
   }
 
+  /** @param {number} index */
   stateInWords(index) {
     const node = this.data.nodes[index];
     const rank = this.data.best.indexOf(index) + 1;
@@ -186,15 +195,17 @@ class GenerationTree extends Picture {
     return node.kept ? say("kept") : say("why_pruned");
   }
 
+  /** @param {number} index */
   inWords(index) {
     const node = this.data.nodes[index];
     const text = node.text.join(" ") || node.label;
     return say("node", { text, state: this.stateInWords(index), score: formatNumber(node.score) });
   }
 
-  /** Left to the parent, right to the best continuation, up and down along the column. */
+  /** Left to the parent, right to the best continuation, up and down along the column.
+   *  @param {KeyboardEvent} event */
   pressKey(event) {
-    const item = event.target.closest(".tree-node");
+    const item = under(event, ".tree-node");
     if (!item || hasModifier(event)) return;
     const index = Number(item.dataset.index);
     if (event.key === "Enter" || event.key === " ") this.choose(index);
@@ -206,9 +217,11 @@ class GenerationTree extends Picture {
     event.preventDefault();
   }
 
+  /** @param {number} index @param {string} key */
   neighbour(index, key) {
     const { nodes } = this.data;
     const { row } = this.places[index];
+    /** @param {number} depth @param {number} other */
     const at = (depth, other) => nodes.findIndex((node, i) => node.depth === depth && this.places[i].row === other);
     if (key === "ArrowLeft") return nodes[index].parent;
     if (key === "ArrowRight") {
@@ -221,9 +234,11 @@ class GenerationTree extends Picture {
   }
 }
 
-/** The place of each node: in the column of its length, the most probable on top. */
+/** The place of each node: in the column of its length, the most probable on top.
+ *  @param {TreeNode[]} nodes @param {number} column */
 function placeNodes(nodes, column) {
   const columns = Map.groupBy(nodes.map((_, index) => index), (index) => nodes[index].depth);
+  /** @type {{ row: number, x: number, y: number }[]} */
   const places = [];
   for (const [depth, indices] of columns) {
     indices.sort((a, b) => Number(nodes[b].kept) - Number(nodes[a].kept) || nodes[b].total - nodes[a].total || a - b);
@@ -234,35 +249,37 @@ function placeNodes(nodes, column) {
   return places;
 }
 
+/** @param {number} step @param {number} x */
 function columnHead(step, x) {
   return makeSvgElement("text", { class: "tree-head", x, y: 14 }, [say("column", { step })]);
 }
 
+/** @param {TreeNode} node */
 function stateOf(node) {
   if (!node.kept) return "is-pruned";
   return node.finished ? "is-finished" : "is-kept";
 }
 
-/** A sum of log-probabilities with two digits after the point. */
+/** A sum of log-probabilities with two digits after the point. @param {number} value */
 function treeNumber(value) {
   const size = Math.abs(value);
   if (size < 0.005) return "≈ 0";
   return withMinusSign(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2));
 }
 
-/** The tokens that a node has written. */
+/** The tokens that a node has written. @param {TreeNode} node */
 function tokensOf(node) {
   const tokens = node.text.map((label) => makeElement("span", "tree-token", {}, [tokenSpan(label)]));
   return makeElement("span", "tree-text", {}, tokens);
 }
 
-/** The numbers of a node. */
+/** The numbers of a node. @param {TreeNode} node */
 function factsOf({ score, total, probability }) {
   const [scored, sum, last] = [score, total, probability].map((number) => formatNumber(number));
   return say("facts", { score: scored, sum, last });
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(GenerationTree, root, bytes, host);
 }

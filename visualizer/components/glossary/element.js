@@ -4,6 +4,9 @@
  * Words anywhere on the page ask for their entry by an event (`shared/define.js`); nothing is asked of the server.
  */
 
+/** @import { Host } from "../types.d.ts" */
+/** @import { GlossaryHeader } from "./types.d.ts" */
+
 import { subscribeDefine } from "../shared/define.js";
 import { makeElement, makeSvgElement } from "../shared/dom.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -14,7 +17,9 @@ import { EntryNote } from "./note.js";
 const say = textsOf("glossary/element");
 const BOOK = "M4 5.5C6.5 4 9.5 4 12 5.5v14c-2.5-1.5-5.5-1.5-8 0zM20 5.5c-2.5-1.5-5.5-1.5-8 0v14c2.5-1.5 5.5-1.5 8 0z";
 
+/** @extends {Picture<GlossaryHeader>} */
 class Glossary extends Picture {
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "glossary");
     this.list = new EntryList();
@@ -24,7 +29,8 @@ class Glossary extends Picture {
     this.endings.push(subscribeDefine(({ entry, from }) => this.open(entry, from)));
   }
 
-  /** Open the entry of this name beside the word that asks for it, or within the list that the word stands in. */
+  /** Open the entry of this name beside the word that asks for it, or within the list that the word stands in.
+   *  @param {string} name @param {HTMLElement} from */
   open(name, from) {
     const entry = this.data.entries.find((one) => one.name === name);
     if (!entry) return;
@@ -33,11 +39,12 @@ class Glossary extends Picture {
   }
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(Glossary, root, bytes, host);
 }
 
+/** @param {() => void} open */
 function makeButton(open) {
   const icon = makeSvgElement("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, [makeSvgElement("path", { d: BOOK })]);
   const button = makeElement("button", "glossary-button", { type: "button", "aria-label": say("title") }, [

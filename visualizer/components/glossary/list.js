@@ -1,4 +1,6 @@
-import { makeElement, setText } from "../shared/dom.js";
+/** @import { Entry, GlossaryHeader } from "./types.d.ts" */
+
+import { childrenOf, makeElement, setText } from "../shared/dom.js";
 import { textsOf } from "../shared/texts.js";
 import { entryNodes } from "./note.js";
 
@@ -7,7 +9,7 @@ const say = textsOf("glossary/list");
 /** All entries in a window of their own, with a search. Built when it is opened for the first time. */
 export class EntryList {
   constructor() {
-    this.entries = [];
+    /** @type {Entry[]} */ this.entries = [];
     this.search = makeElement("input", "entry-search", {
       type: "search",
       placeholder: say("placeholder"),
@@ -26,8 +28,8 @@ export class EntryList {
     this.element.addEventListener("click", (event) => event.target === this.element && this.element.close());
   }
 
-  /** Open the list, at an entry where one is given. */
-  show({ entries, sizes }, entry = null) {
+  /** Open the list, at an entry where one is given. @param {GlossaryHeader} header @param {Entry} [entry] */
+  show({ entries, sizes }, entry) {
     this.entries = entries;
     this.items.replaceChildren(
       ...entries.map((one) => makeElement("article", "entry", { "data-name": one.name }, entryNodes(one, sizes))),
@@ -44,28 +46,29 @@ export class EntryList {
     const wanted = this.search.value.trim().toLowerCase();
     const has = this.entries.map(({ search }) => search.includes(wanted));
     const isNamed = has.some(Boolean);
+    /** @param {Entry} entry @param {number} i */
     const isShown = (entry, i) => (isNamed ? has[i] : plainText(entry).toLowerCase().includes(wanted));
     const shown = this.entries.map(isShown);
-    for (const [i, article] of [...this.items.children].entries()) article.hidden = !shown[i];
+    [...childrenOf(this.items)].forEach((article, i) => (article.hidden = !shown[i]));
     const number = shown.filter(Boolean).length;
     setText(this.count, number === 0 ? say("none") : say("found", { count: number, all: this.entries.length }));
   }
 
-  /** Bring one entry into view, with all others around it. */
+  /** Bring one entry into view, with all others around it. @param {Entry} entry */
   goTo(entry) {
     if (this.search.value) {
       this.search.value = "";
       this.filter();
     }
-    const article = [...this.items.children].find((one) => one.dataset.name === entry.name);
+    const article = [...childrenOf(this.items)].find((one) => one.dataset.name === entry.name);
     for (const other of this.items.querySelectorAll(".entry-found")) other.classList.remove("entry-found");
-    article.classList.add("entry-found");
-    article.scrollIntoView({ block: "center" });
+    article?.classList.add("entry-found");
+    article?.scrollIntoView({ block: "center" });
     this.items.focus({ preventScroll: true });
   }
 }
 
-/** The text of an entry, as plain text. */
+/** The text of an entry, as plain text. @param {Entry} entry */
 function plainText({ text }) {
   return text.map(([words]) => words).join("");
 }

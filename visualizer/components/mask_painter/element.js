@@ -1,3 +1,6 @@
+/** @import { Cell, Host, Mark, Matrix, Point, Scale } from "../types.d.ts" */
+/** @import { Beside, Content, PainterHeader, Shown, Size } from "./types.d.ts" */
+
 import { clamp, makeElement, onceIn, oncePerFrame, setText } from "../shared/dom.js";
 import { lineText } from "../shared/grid.js";
 import { LABEL_CELL } from "../shared/grid_layout.js";
@@ -38,32 +41,16 @@ const paintings = new Map(); // what was painted in the painter of each key, by 
  *
  * Python hears of each finished stroke as {blocked, n_queries, n_keys, seq}. What Python sends back may be older than
  * what was painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
+ * @extends {Picture<PainterHeader>}
  */
 class MaskPainter extends Picture {
   isSaved = true;
-  /** @type {MaskSurface} */
-  surface;
-  /** @type {number} */
-  columnWidth;
-  /** @type {ReturnType<typeof makeToolbar>} */
-  toolbar;
-  /** @type {ReturnType<typeof makeLegend>} */
-  weightsLegend;
-  /** @type {PaintedHeads} */
-  heads;
-  /** @type {ReturnType<typeof makeReasonLegend>} */
-  reasonLegend;
-  /** @type {FindingsList} */
-  findings;
-  /** @type {ReturnType<typeof makeStatus>} */
-  status;
-  /** @type {CellPointer} */
-  pointer;
-  /** @type {ReturnType<typeof readContent>} */
-  given;
-  /** @type {ReturnType<typeof shownOf>} */
-  shown;
+  /** @type {number} */ columnWidth;
+  /** @type {Content} */ given;
+  /** @type {Shown} */ shown;
+  /** @type {Scale | null} */ scale;
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "mask_painter");
     this.painting = new Painting();
@@ -72,16 +59,12 @@ class MaskPainter extends Picture {
     this.outbox = new Outbox(host);
     this.schedulePaint = oncePerFrame(() => this.paint());
     this.countSoon = onceIn(COUNTED_AGAIN, () => this.count());
-    this.build();
     this.endings.push(
       () => this.schedulePaint.cancel(),
       () => this.countSoon.cancel(),
       () => this.outbox.destroy(),
       () => this.heads.destroy(),
     );
-  }
-
-  build() {
     this.surface = new MaskSurface(this);
     this.toolbar = makeToolbar({
       undo: () => this.step("undo"),
@@ -143,6 +126,7 @@ class MaskPainter extends Picture {
   /**
    * Go on where the painter of this scope was: before another mask was shown, or before the page was laid out anew and
    * made another element of it. What was painted elsewhere since is one more stroke.
+   * @param {PainterHeader} header
    */
   takeUpPainting({ key, scope }) {
     if (this.painting.hasStroke) this.painting.giveUp();
@@ -154,10 +138,12 @@ class MaskPainter extends Picture {
     this.beginAtCorner();
   }
 
+  /** @param {Size} size */
   hasSize({ rows, columns }) {
     return this.size.rows === rows && this.size.columns === columns;
   }
 
+  /** @param {Size} size @param {Uint8Array} cells */
   startAnew({ rows, columns }, cells) {
     this.painting.startAnew(rows, columns, cells, besideOf(this.given));
     this.beginAtCorner();
@@ -178,7 +164,8 @@ class MaskPainter extends Picture {
     this.paint();
   }
 
-  /** The weights of the head that is looked at, under a painting that is a moment old at most. */
+  /** The weights of the head that is looked at, under a painting that is a moment old at most.
+   *  @param {Matrix} matrix @param {Uint8Array} cells */
   reweigh(matrix, cells) {
     if (!this.given.weights || cells.length !== this.given.cells.length) return;
     const { values, dtype } = matrix;
@@ -205,8 +192,8 @@ class MaskPainter extends Picture {
     this.scale = weights && scaleOf(theme, weights, this.size.columns);
     const tallest = isWide ? Infinity : this.tallestAboveVerdict();
     this.surface.arrange(axes, width, { theme, reasons, weights, scale: this.scale, tallest });
-    const [query, key] = this.data.selected ?? [];
-    this.surface.select(this.data.selected && { row: query, column: key });
+    const { selected } = this.data;
+    this.surface.select(selected && { row: selected[0], column: selected[1] });
     this.frame.classList.toggle("painter-wide", isWide);
     this.frame.classList.toggle("painter-judged-first", tallest === Infinity && !isWide);
     this.frame.classList.toggle("painter-beside", this.areHeadsBeside);
@@ -227,7 +214,7 @@ class MaskPainter extends Picture {
 
   paint() {
     const shown = (this.shown = shownOf(this.painting.cells, this.given));
-    this.surface.paint(kindsOf(shown), this.marks());
+    this.surface.paintCells(kindsOf(shown), this.marks());
     if (this.painting.hasStroke) this.countSoon();
     else {
       this.count();
@@ -248,7 +235,7 @@ class MaskPainter extends Picture {
       isPainting: this.isPainting,
       canUndo: history.canUndo && !this.painting.isReplaced,
       canRedo: history.canRedo,
-      canClear: counts.at(-1) > 0,
+      canClear: counts[counts.length - 1] > 0,
     });
     this.findings.setOutdated(isUnjudged);
     this.status.count(bits, emptyRows);
@@ -263,29 +250,33 @@ class MaskPainter extends Picture {
     this.schedulePaint();
   }
 
+  /** @param {Mark[]} marks */
   onHover(marks) {
     this.pointer.onHover(marks);
   }
 
   // Strokes: painted at once, sent and remembered when they end.
 
+  /** @param {Cell} place */
   isBlocked({ row, column }) {
     return this.shown.bits[row * this.size.columns + column] > 0;
   }
 
-  /** Begin a stroke that frees cells when the first one is blocked by anything, and else blocks them. */
+  /** Begin a stroke that frees cells when the first one is blocked by anything, and else blocks them.
+   *  @param {Cell} place @param {boolean} isRectangle */
   press(place, isRectangle) {
     this.release();
     this.begin(place, this.isBlocked(place) ? 0 : 1, isRectangle);
     this.drag(place);
   }
 
+  /** @param {Cell} place @param {number} value @param {boolean} isRectangle */
   begin(place, value, isRectangle) {
     this.status.tell("");
     this.painting.begin(place, value, isRectangle);
   }
 
-  /** Lead the stroke on; `at` is where the note of a pointer stands. */
+  /** Lead the stroke on; `at` is where the note of a pointer stands. @param {Cell} place */
   drag(place, at = null) {
     if (at) this.pointer.move(place, at);
     if (!this.painting.hasStroke) return;
@@ -309,7 +300,7 @@ class MaskPainter extends Picture {
     this.schedulePaint();
   }
 
-  /** Say which of these cells stay blocked, since another mask blocks them. */
+  /** Say which of these cells stay blocked, since another mask blocks them. @param {Uint8Array} touched */
   refuse(touched) {
     const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
     const text = refusedText(refused, this.size.columns, this.given.reasons);
@@ -317,14 +308,15 @@ class MaskPainter extends Picture {
     this.status.tell(text, text ? { text: say("paint_over", { others }), act: () => this.takeOver() } : null);
   }
 
-  /** A stroke made at once. */
+  /** A stroke made at once. @param {Uint8Array} cells */
   change(cells) {
     this.release();
     this.status.tell("");
     if (this.painting.become(cells)) this.tellAndPaint();
   }
 
-  /** Undo or redo, once Python has sent what took the place of all masks: only then can it be done again. */
+  /** Undo or redo, once Python has sent what took the place of all masks: only then can it be done again.
+   *  @param {"undo" | "redo"} direction */
   step(direction) {
     this.release();
     this.status.tell("");
@@ -332,17 +324,19 @@ class MaskPainter extends Picture {
     if (step) this.tellAndPaint(step.beside);
   }
 
-  tellAndPaint(beside = null) {
+  /** @param {Beside | null} [beside] */
+  tellAndPaint(beside) {
     if (beside) this.bringBack(beside);
     else this.tell();
     this.paint();
     setText(this.surface.live, this.status.summary());
   }
 
-  /** Block a whole row or column, or free it when all of it is blocked. */
+  /** Block a whole row or column, or free it when all of it is blocked. @param {Cell} line */
   toggleLine(line) {
     const { rows, columns } = this.size;
-    const touched = withRectangle(openCells(rows * columns), columns, ...endsOfLine(line, rows, columns), 1);
+    const [first, last] = endsOfLine(line, rows, columns);
+    const touched = withRectangle(openCells(rows * columns), columns, first, last, 1);
     const value = lineIsBlocked(this.shown.bits, columns, line) ? 0 : 1;
     this.change(withTouched(this.painting.cells, touched, value));
     if (value === 0) this.refuse(touched);
@@ -364,11 +358,13 @@ class MaskPainter extends Picture {
     this.replace("take_over", {});
   }
 
+  /** @param {number} index */
   mend(index) {
     this.replace("mend", { finding: index });
   }
 
-  /** Have Python put a painting in the place of all masks: here at once, so that no stroke is painted without them. */
+  /** Have Python put a painting in the place of all masks: here at once, so that no stroke is painted without them.
+   *  @param {string} event @param {object} facts */
   replace(event, facts) {
     this.release();
     this.status.tell("");
@@ -377,7 +373,7 @@ class MaskPainter extends Picture {
     this.showBeside();
   }
 
-  /** Have the masks again that were replaced, or those that replaced them. */
+  /** Have the masks again that were replaced, or those that replaced them. @param {Beside} beside */
   bringBack(beside) {
     this.outbox.add("bring_back", { masks: beside.masks, ...this.painted() });
     this.showBeside();
@@ -388,6 +384,7 @@ class MaskPainter extends Picture {
     this.redraw();
   }
 
+  /** @param {Cell} cell */
   choose({ row, column }) {
     this.surface.select({ row, column });
     this.outbox.add("select", { query: row, key: column });
@@ -405,7 +402,8 @@ class MaskPainter extends Picture {
 
   // Keys.
 
-  /** Move the keyboard's cell; painting makes the next cells like it. */
+  /** Move the keyboard's cell; painting makes the next cells like it.
+   *  @param {number} rowStep @param {number} columnStep @param {boolean} isPainting */
   move(rowStep, columnStep, isPainting) {
     const from = this.cursor;
     const { rows, columns } = this.size;
@@ -420,7 +418,7 @@ class MaskPainter extends Picture {
     this.pointAtCursor();
   }
 
-  /** Space toggles a cell, with Shift its whole row and with Ctrl its whole column. */
+  /** Space toggles a cell, with Shift its whole row and with Ctrl its whole column. @param {KeyboardEvent} event */
   space({ shiftKey, ctrlKey, repeat }) {
     if (repeat) return;
     const { row, column } = this.cursor;
@@ -439,6 +437,7 @@ class MaskPainter extends Picture {
     setText(this.surface.live, lineText(cellLine(this.shown, this.cursor)));
   }
 
+  /** @param {KeyboardEvent} event */
   onShortcut(event) {
     const direction = directionOfShortcut(event);
     if (!direction) return;
@@ -449,18 +448,19 @@ class MaskPainter extends Picture {
 
   // Pointing.
 
+  /** @param {Cell} place @param {Point} at */
   point(place, at) {
     this.pointer.point(place, at);
   }
 
-  /** The note about a place. */
+  /** The note about a place. @param {Cell} place */
   linesOf(place) {
     const isCell = place.row >= 0 && place.column >= 0;
     return isCell ? cellLines(this.shown, place) : labelLines(this.shown, place, this.isPainting);
   }
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(MaskPainter, root, bytes, host);
 }

@@ -1,4 +1,6 @@
-import { countOf, makeElement, makeSvgElement, setText } from "../shared/dom.js";
+/** @import { CountedFinding } from "./types.d.ts" */
+
+import { childrenOf, countOf, makeElement, makeSvgElement, setText, under } from "../shared/dom.js";
 import { textsOf } from "../shared/texts.js";
 import { enable } from "./toolbar.js";
 
@@ -14,19 +16,21 @@ const SEVERITY_SHAPES = {
  * host: {lightFound(), mend(index), focusGrid()}; `lit` is the index of the entry whose cells are to be lit, -1 for none.
  */
 export class FindingsList {
+  /** @param {{ lightFound: () => void, mend: (index: number) => void, focusGrid: () => void }} host */
   constructor(host) {
     this.host = host;
-    this.findings = [];
+    /** @type {CountedFinding[]} */ this.findings = [];
+    this.texts = "";
     this.pointed = -1;
     this.pinned = -1;
     this.list = makeElement("ol", "findings-list");
     this.allClear = makeElement("p", "findings-clear");
     this.element = makeElement("section", "findings", { "aria-label": say("findings") }, [this.list, this.allClear]);
-    this.list.addEventListener("pointerover", (event) => event.pointerType !== "touch" && this.point(event.target));
+    this.list.addEventListener("pointerover", (event) => event.pointerType !== "touch" && this.pointAt(this.indexOf(event)));
     this.list.addEventListener("pointerleave", () => this.pointAt(-1));
-    this.list.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && this.point(target));
+    this.list.addEventListener("focusin", (event) => under(event, ":focus-visible") && this.pointAt(this.indexOf(event)));
     this.list.addEventListener("focusout", () => this.pointAt(-1));
-    this.list.addEventListener("click", ({ target }) => this.onClick(target));
+    this.list.addEventListener("click", (event) => this.onClick(event));
     this.list.addEventListener("keydown", (event) => event.key === "Escape" && this.pin(-1));
   }
 
@@ -34,7 +38,8 @@ export class FindingsList {
     return this.pointed >= 0 ? this.pointed : this.pinned;
   }
 
-  /** Show findings ({title, severity, why, mend, can_mend, count}), or the line that stands in their place. */
+  /** Show findings ({title, severity, why, mend, can_mend, count}), or the line that stands in their place.
+   *  @param {CountedFinding[]} findings @param {string} allClear */
   show(findings, allClear) {
     const pinnedTitle = this.findings[this.pinned]?.title;
     this.element.hidden = findings.length === 0 && !allClear; // a mask that nobody judges needs no room for verdicts
@@ -50,36 +55,40 @@ export class FindingsList {
     this.markPinned();
   }
 
-  /** A new list; the keyboard's focus stays at the same place of it. */
+  /** A new list; the keyboard's focus stays at the same place of it. @param {CountedFinding[]} findings */
   rebuild(findings) {
-    const focused = this.indexOf(this.element.getRootNode().activeElement);
+    const focused = this.entries().findIndex((entry) => entry.matches(":focus-within"));
     this.list.replaceChildren(...findings.map(makeFinding));
-    const entry = this.list.children[Math.min(focused, findings.length - 1)];
     if (focused < 0) return;
-    if (entry) entry.querySelector(".finding-title").focus({ preventScroll: true });
+    const entry = this.entries()[Math.min(focused, findings.length - 1)];
+    if (entry) titleOf(entry)?.focus({ preventScroll: true });
     else this.host.focusGrid();
   }
 
-  /** While the painting is newer than the findings, they are about cells that may have changed. */
+  /** While the painting is newer than the findings, they are about cells that may have changed.
+   *  @param {boolean} isOutdated */
   setOutdated(isOutdated) {
     this.element.classList.toggle("findings-outdated", isOutdated);
     for (const button of this.list.querySelectorAll(".finding-mend")) enable(button, !isOutdated);
   }
 
-  indexOf(node) {
-    return Array.prototype.indexOf.call(this.list.children, node?.closest?.(".finding"));
+  entries() {
+    return [...childrenOf(this.list)];
   }
 
-  point(node) {
-    this.pointAt(this.indexOf(node));
+  /** The entry that something happened in, -1 for none. @param {Event} event */
+  indexOf(event) {
+    return this.entries().findIndex((entry) => entry === under(event, ".finding"));
   }
 
+  /** @param {number} index */
   pointAt(index) {
     if (index === this.pointed) return;
     this.pointed = index;
     this.host.lightFound();
   }
 
+  /** @param {number} index */
   pin(index) {
     this.pinned = index;
     this.markPinned();
@@ -87,21 +96,26 @@ export class FindingsList {
   }
 
   markPinned() {
-    for (const [index, entry] of [...this.list.children].entries()) {
-      entry.querySelector(".finding-title").setAttribute("aria-pressed", String(index === this.pinned));
-    }
+    this.entries().forEach((entry, index) => titleOf(entry)?.setAttribute("aria-pressed", String(index === this.pinned)));
   }
 
-  onClick(target) {
-    const index = this.indexOf(target);
+  /** @param {Event} event */
+  onClick(event) {
+    const index = this.indexOf(event);
     if (index < 0) return;
-    const mend = target.closest(".finding-mend");
+    const mend = under(event, ".finding-mend");
     if (!mend) this.pin(index === this.pinned ? -1 : index);
     else if (mend.getAttribute("aria-disabled") !== "true") this.host.mend(index);
   }
 }
 
-/** One entry: how bad it is by shape and word, what it is, why it matters, and how to mend it. */
+/** @param {HTMLElement} entry @returns {HTMLElement | null} */
+function titleOf(entry) {
+  return entry.querySelector(".finding-title");
+}
+
+/** One entry: how bad it is by shape and word, what it is, why it matters, and how to mend it.
+ *  @param {CountedFinding} finding */
 function makeFinding({ title, severity, why, mend, can_mend: canMend, count }) {
   const shape = makeSvgElement("svg", { class: "finding-mark", viewBox: "0 0 12 12", "aria-hidden": "true" }, [
     makeSvgElement("path", { d: SEVERITY_SHAPES[severity] }),

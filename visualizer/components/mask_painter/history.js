@@ -1,3 +1,5 @@
+/** @import { Beside, PackedStep, Step } from "./types.d.ts" */
+
 import { packBits, unpackBits } from "./cells.js";
 
 const LONGEST_HISTORY = 100;
@@ -8,8 +10,8 @@ const LONGEST_HISTORY = 100;
  */
 export class PaintHistory {
   constructor() {
-    this.past = [];
-    this.future = [];
+    /** @type {PackedStep[]} */ this.past = [];
+    /** @type {PackedStep[]} */ this.future = [];
   }
 
   get canUndo() {
@@ -20,25 +22,27 @@ export class PaintHistory {
     return this.future.length > 0;
   }
 
-  /** Remember the cells as they were before a step, and the masks beside them; what had been undone is gone. */
-  record(cells, beside = null) {
+  /** Remember the cells as they were before a step, and the masks beside them; what had been undone is gone.
+   *  @param {Uint8Array} cells @param {Beside | null} beside */
+  record(cells, beside) {
     this.past.push({ bits: packBits(cells), beside });
     if (this.past.length > LONGEST_HISTORY) this.past.shift();
     this.future = [];
   }
 
-  /** {cells, beside} before the last step, null when there is none. */
+  /** {cells, beside} before the last step, null when there is none. @param {Step} now */
   undo(now) {
     return exchange(this.past, this.future, now);
   }
 
-  /** {cells, beside} before the last undo, null when there is none. */
+  /** {cells, beside} before the last undo, null when there is none. @param {Step} now */
   redo(now) {
     return exchange(this.future, this.past, now);
   }
 }
 
-/** Take the last of `from`, and keep what is there now in `to` for the way back. */
+/** Take the last of `from`, and keep what is there now in `to` for the way back.
+ *  @param {PackedStep[]} from @param {PackedStep[]} to @param {Step} now */
 function exchange(from, to, { cells, beside }) {
   const step = from.pop();
   if (!step) return null;

@@ -1,5 +1,8 @@
+/** @import { Pen, Theme } from "../types.d.ts" */
+/** @import { Reason } from "./types.d.ts" */
+
 import { contextOf } from "../shared/canvas.js";
-import { countOf, makeElement, setText } from "../shared/dom.js";
+import { childrenOf, countOf, makeElement, setText } from "../shared/dom.js";
 import { hatchTile, tiled } from "../shared/matrix_pixels.js";
 import { textsOf } from "../shared/texts.js";
 import { parseColor } from "../shared/theme.js";
@@ -19,7 +22,8 @@ const STRIPES = [
  * {name, label}.
  */
 
-/** The bits of every cell: what the other masks block, and what is painted. */
+/** The bits of every cell: what the other masks block, and what is painted.
+ *  @param {Uint8Array} painted @param {Uint8Array} others @param {Reason[]} reasons */
 export function blockedBits(painted, others, reasons) {
   const bit = 1 << (reasons.length - 1);
   const bits = new Uint16Array(others);
@@ -27,12 +31,13 @@ export function blockedBits(painted, others, reasons) {
   return bits;
 }
 
-/** The reasons that bits stand for. */
+/** The reasons that bits stand for. @param {number} bits @param {Reason[]} reasons */
 export function reasonsOf(bits, reasons) {
   return reasons.filter((_, index) => bits & (1 << index));
 }
 
-/** The number of cells that each reason blocks. */
+/** The number of cells that each reason blocks.
+ *  @param {ArrayLike<number> & Iterable<number>} bits @param {Reason[]} reasons */
 export function countsOf(bits, reasons) {
   return reasons.map((_, index) => {
     let count = 0;
@@ -41,18 +46,19 @@ export function countsOf(bits, reasons) {
   });
 }
 
-/** "causal, padding". */
+/** "causal, padding". @param {Reason[]} reasons */
 export function namesOf(reasons) {
   return reasons.map(({ label }) => label).join(", ");
 }
 
-/** The colour of a reason's stripes, for style sheets. */
+/** The colour of a reason's stripes, for style sheets. @param {Reason} reason */
 export function reasonVariable({ name }) {
   return `var(--hl-mask-${name})`;
 }
 
 /** The stripes of cells of one size, kept once they are drawn. */
 export class Hatches {
+  /** @param {Reason[]} reasons @param {Theme} theme @param {number} cellWidth @param {number} pixelRatio */
   constructor(reasons, theme, cellWidth, pixelRatio) {
     this.reasons = reasons;
     this.theme = theme;
@@ -64,12 +70,14 @@ export class Hatches {
   /**
    * The fill of a cell with these bits: stripes in the colours of its reasons, one after the other. Without a known
    * reason it is the plain hatch: cells can be painted after their reasons have changed and before all is drawn anew.
+   * @param {number} bits @param {Pen} context
    */
   patternOf(bits, context) {
     if (!this.patterns.has(bits)) this.patterns.set(bits, tiled(context, this.makeTile(bits), this.theme.hatch_ground));
     return this.patterns.get(bits);
   }
 
+  /** @param {number} bits */
   makeTile(bits) {
     const colors = reasonsOf(bits, this.reasons).map((reason) => parseColor(this.theme.masks[reason.name]));
     if (!colors.length) return hatchTile(this.theme, this.pixelRatio);
@@ -88,15 +96,17 @@ export class Hatches {
   }
 }
 
+/** @param {number[][]} colors */
 function meanColor(colors) {
   return [0, 1, 2].map((part) => colors.reduce((sum, color) => sum + color[part], 0) / colors.length);
 }
 
+/** @param {number[]} first @param {number[]} second @param {number} share */
 function mixedColor(first, second, share) {
   return first.map((part, i) => Math.round(part + share * (second[i] - part)));
 }
 
-/** The canvas pixel (opaque, ABGR) of red, green and blue. */
+/** The canvas pixel (opaque, ABGR) of red, green and blue. @param {number[]} parts */
 function pixelOfParts([red, green, blue]) {
   return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
@@ -106,10 +116,11 @@ export function makeReasonLegend() {
   const element = makeElement("ul", "reasons", { "aria-label": say("legend") });
   return {
     element,
+    /** @param {Reason[]} reasons @param {number[]} counts */
     update(reasons, counts) {
-      while (element.children.length > reasons.length) element.lastChild.remove();
+      while (element.children.length > reasons.length) element.lastChild?.remove();
       reasons.forEach((reason, index) => {
-        const entry = element.children[index] ?? element.appendChild(makeReasonEntry());
+        const entry = childrenOf(element)[index] ?? element.appendChild(makeReasonEntry());
         entry.hidden = counts[index] === 0;
         entry.style.setProperty("--reason", reasonVariable(reason));
         setText(entry.children[1], reason.label);

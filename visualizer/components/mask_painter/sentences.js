@@ -1,3 +1,6 @@
+/** @import { Cell } from "../types.d.ts" */
+/** @import { Reason, Shown } from "./types.d.ts" */
+
 import { countOf, makeElement } from "../shared/dom.js";
 import { formatNumber } from "../shared/payload.js";
 import { nameOf } from "../shared/rows.js";
@@ -9,7 +12,7 @@ import { namesOf, reasonsOf, reasonVariable } from "./reasons.js";
 const say = textsOf("mask_painter/sentences");
 const DESCRIBED_ROWS = 24;
 
-/** The note about a cell; `shown` is what `shownOf` returns. */
+/** The note about a cell; `shown` is what `shownOf` returns. @param {Shown} shown @param {Cell} place */
 export function cellLines(shown, place) {
   const lines = [cellLine(shown, place)];
   if (shown.emptyRows?.[place.row]) lines.push(tooltipLine("tooltip-warning", say("empty_row")));
@@ -19,6 +22,7 @@ export function cellLines(shown, place) {
 /**
  * "query 3 sat may not see key 5 mat: causal; also padding", or "query 3 sat sees key 1 cat: weight 0.4123". A blocked
  * key that keeps a weight all the same, since the model is broken, has it said too.
+ * @param {Shown} shown @param {Cell} place
  */
 export function cellLine(shown, { row, column }) {
   const { rowAxis, columnAxis } = shown.axes;
@@ -30,6 +34,7 @@ export function cellLine(shown, { row, column }) {
   return tooltipLine("tooltip-cell", ...query, verb, ...key, ...(end.length ? [": ", ...end] : []));
 }
 
+/** @param {Shown} shown @param {number} i */
 function weightParts({ weights, dtype, answered, isPending }, i) {
   if (!weights) return [];
   if (answered[i]) return [say("no_weight_yet")];
@@ -37,12 +42,13 @@ function weightParts({ weights, dtype, answered, isPending }, i) {
   return [isPending ? say("weight_before", { weight }) : say("weight", { weight })];
 }
 
+/** @param {Shown} shown @param {number} i */
 function leakParts({ weights, dtype, answered, isPending }, i) {
   const isKnown = weights && answered[i] && !isPending;
   return isKnown && weights[i] !== 0 ? [say("leak", { weight: formatNumber(weights[i], dtype) })] : [];
 }
 
-/** "causal; also padding, painted" as nodes, each underlined in its colour. */
+/** "causal; also padding, painted" as nodes, each underlined in its colour. @param {Reason[]} reasons */
 function reasonParts(reasons) {
   return reasons.flatMap((reason, index) => {
     const node = makeElement("span", "tooltip-reason", {}, [reason.label]);
@@ -51,7 +57,8 @@ function reasonParts(reasons) {
   });
 }
 
-/** The note about a whole row or column, and what a click on its label does while cells are painted. */
+/** The note about a whole row or column, and what a click on its label does while cells are painted.
+ *  @param {Shown} shown @param {Cell} place @param {boolean} isPainting */
 export function labelLines({ axes, size, bits }, place, isPainting) {
   const isRow = place.row >= 0;
   const parts = isRow ? positionParts(axes.rowAxis, place.row) : positionParts(axes.columnAxis, place.column);
@@ -60,7 +67,8 @@ export function labelLines({ axes, size, bits }, place, isPainting) {
   return [tooltipLine("tooltip-position", ...parts), ...(isPainting ? [note] : [])];
 }
 
-/** That other masks still block cells which a stroke was to free; "" where none does. */
+/** That other masks still block cells which a stroke was to free; "" where none does.
+ *  @param {Uint8Array} refused @param {number} columns @param {Reason[]} reasons */
 export function refusedText(refused, columns, reasons) {
   const cells = Array.from(refused.keys()).filter((i) => refused[i]);
   if (cells.length === 0) return "";
@@ -73,6 +81,7 @@ export function refusedText(refused, columns, reasons) {
   return still + say("one_cell", { query: Math.floor(first / columns), key: first % columns, why });
 }
 
+/** @type {Record<string, string>} */
 const WHY_BLOCKED = {
   causal: say("causal"),
   padding: say("padding"),
@@ -81,17 +90,18 @@ const WHY_BLOCKED = {
   strided: say("strided"),
 };
 
-/** "1 query has no key left". */
+/** "1 query has no key left". @param {number} count */
 export function emptyText(count) {
   return count === 1 ? say("empty_query") : say("empty_queries", { count });
 }
 
-/** "12 of 81 cells blocked". */
+/** "12 of 81 cells blocked". @param {number} blocked @param {number} all */
 export function totalText(blocked, all) {
   return say("total", { blocked: blocked.toLocaleString("en"), cells: countOf(all, "cell") });
 }
 
-/** The text alternative: how much is blocked and by what, then what each query may not see, while that is short. */
+/** The text alternative: how much is blocked and by what, then what each query may not see, while that is short.
+ *  @param {Shown} shown @param {string} summary */
 export function describePainting({ axes, size, bits, counts, reasons, findings }, summary) {
   const rows = [];
   for (let row = 0; row < size.rows && rows.length <= DESCRIBED_ROWS; row++) {
@@ -104,7 +114,7 @@ export function describePainting({ axes, size, bits, counts, reasons, findings }
   return [say("mask", { rows: size.rows, columns: size.columns, summary }), ...blocking, ...found, ...shown].join("; ");
 }
 
-/** The same, one text for each query. */
+/** The same, one text for each query. @param {Shown} shown */
 export function rowsOfPainting({ axes, size, bits, reasons }) {
   return Array.from({ length: size.rows }, (_, row) => {
     const blocked = blockedKeysText(bits, size.columns, row, reasons);
@@ -112,8 +122,10 @@ export function rowsOfPainting({ axes, size, bits, reasons }) {
   });
 }
 
-/** The keys that a row may not see, in words: "key 2 (padding), keys 4 to 8 (causal, padding)". */
+/** The keys that a row may not see, in words: "key 2 (padding), keys 4 to 8 (causal, padding)".
+ *  @param {ArrayLike<number>} bits @param {number} columns @param {number} row @param {Reason[]} reasons */
 function blockedKeysText(bits, columns, row, reasons) {
+  /** @type {{ start: number, end: number, cell: number }[]} */
   const runs = [];
   for (let column = 0; column < columns; column++) {
     const cell = bits[row * columns + column];
@@ -121,6 +133,7 @@ function blockedKeysText(bits, columns, row, reasons) {
     if (cell && last?.end === column - 1 && last.cell === cell) last.end = column;
     else if (cell) runs.push({ start: column, end: column, cell });
   }
+  /** @param {{ start: number, end: number }} run */
   const keys = ({ start, end }) => (start === end ? say("key", { key: start }) : say("keys", { start, end }));
   return runs.map((run) => `${keys(run)} (${namesOf(reasonsOf(run.cell, reasons))})`).join(", ");
 }

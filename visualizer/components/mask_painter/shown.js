@@ -1,3 +1,6 @@
+/** @import { PackedArray } from "../types.d.ts" */
+/** @import { Beside, Content, PainterHeader } from "./types.d.ts" */
+
 import { rowsWithoutKey } from "../shared/grid.js";
 import { floats } from "../shared/payload.js";
 import { countBlocked, openCells, sameCells, unpackBits } from "./cells.js";
@@ -7,12 +10,14 @@ import { blockedBits, countsOf } from "./reasons.js";
  * Python's message: {axes, size, masks, reasons, others, cells, bits, weights, dtype, weighed, title, findings, found}.
  * `size` is {rows, columns}, `cells` its painting, `bits` what blocks every cell together, `dtype` how exact the weights
  * are, `weighed` the painting that they are under, `title` what they are of, `found` the cells of each finding.
+ * @param {PainterHeader} content
  */
 export function readContent(content) {
   const { rows, columns, masks, reasons, arrays, weights_title: title } = content;
   const size = { rows: rows.labels.length, columns: columns.labels.length };
-  const cells = unpackBits(arrays.painted.data, size.rows * size.columns);
-  const others = arrays.others.data;
+  /** @type {Uint8Array} */
+  const cells = unpackBits(bytesOf(arrays.painted), size.rows * size.columns);
+  const others = bytesOf(arrays.others);
   const found = foundCells(content, cells.length);
   return {
     axes: { rowAxis: rows, columnAxis: columns },
@@ -31,23 +36,29 @@ export function readContent(content) {
   };
 }
 
-/** The cells of each finding. */
-function foundCells({ findings, arrays }, count) {
-  const stride = arrays.found?.shape[1];
-  return findings.map((_, i) => unpackBits(arrays.found.data.subarray(i * stride, (i + 1) * stride), count));
+/** @param {PackedArray} array */
+function bytesOf({ data }) {
+  return /** @type {Uint8Array} */ (data);
 }
 
-/** The same with the weights under another painting. */
+/** The cells of each finding. @param {PainterHeader} content @param {number} count */
+function foundCells({ findings, arrays }, count) {
+  const stride = arrays.found?.shape[1];
+  return findings.map((_, i) => unpackBits(bytesOf(arrays.found).subarray(i * stride, (i + 1) * stride), count));
+}
+
+/** The same with the weights under another painting.
+ *  @param {Content} given @param {Float32Array | null} weights @param {Content["dtype"]} dtype @param {Uint8Array} cells */
 export function withWeights(given, weights, dtype, cells) {
   return { ...given, weights, dtype, weighed: cells, bits: blockedBits(cells, given.others, given.reasons) };
 }
 
-/** The masks beside the painting, which are replaced and brought back together. */
+/** The masks beside the painting, which are replaced and brought back together. @param {Beside} given */
 export function besideOf({ masks, others, reasons }) {
   return { masks, others, reasons };
 }
 
-/** The same with the painting as the only mask. */
+/** The same with the painting as the only mask. @param {Beside} given */
 export function withoutOthers({ masks, others, reasons }) {
   return { masks, others: openCells(others.length), reasons: reasons.slice(-1) };
 }
@@ -56,6 +67,7 @@ export function withoutOthers({ masks, others, reasons }) {
  * The screen while these cells are painted: {axes, size, reasons, weights, findings} as given, the `bits` of
  * every cell, what follows from them, and `answered`: the bits that the weights are under. `isPending` says that the
  * painting is newer than those, `isUnjudged` that it is newer than the findings.
+ * @param {Uint8Array} cells @param {Content} given
  */
 export function shownOf(cells, given) {
   const { axes, size, reasons, weights, dtype, findings } = given;

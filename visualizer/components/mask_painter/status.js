@@ -25,7 +25,8 @@ export function makeStatus() {
     hints,
     /** The sentence about the last stroke, which stays in sight while the painting is scrolled. */
     said,
-    /** Say how many cells are blocked, and how many rows (one flag each, null for none) have no key left. */
+    /** Say how many cells are blocked, and how many rows (one flag each, null for none) have no key left.
+     *  @param {Uint16Array} bits @param {Uint8Array | null} emptyRows */
     count(bits, emptyRows) {
       let blocked = 0;
       for (const cell of bits) if (cell) blocked += 1;

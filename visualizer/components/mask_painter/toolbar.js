@@ -10,7 +10,8 @@ const SHAPES = {
   Look: "M1.5 8Q8 0 14.5 8 8 16 1.5 8zM8 6a2 2 0 1 1 0 4 2 2 0 1 1 0-4z",
 };
 
-/** The buttons above the painting. actions: {undo(), redo(), clear(), invert(), look()}. */
+/** The buttons above the painting. actions: {undo(), redo(), clear(), invert(), look()}.
+ *  @param {{ undo: () => void, redo: () => void, clear: () => void, invert: () => void, look: () => void }} actions */
 export function makeToolbar(actions) {
   const undo = makeTool("Undo", actions.undo);
   const redo = makeTool("Redo", actions.redo);
@@ -19,7 +20,8 @@ export function makeToolbar(actions) {
   const look = makeTool("Look", actions.look);
   return {
     element: makeElement("div", "tools", {}, [undo, redo, clear, invert, look]),
-    /** Say what a press does, and which buttons would do something. */
+    /** Say what a press does, and which buttons would do something.
+     *  @param {{ isPainting: boolean, canUndo: boolean, canRedo: boolean, canClear: boolean }} can */
     update({ isPainting, canUndo, canRedo, canClear }) {
       look.setAttribute("aria-pressed", String(!isPainting));
       enable(undo, canUndo);
@@ -37,7 +39,8 @@ const TITLES = {
   Look: say("look"),
 };
 
-/** A button that acts, unless `enable` has marked it. */
+/** A button that acts, unless `enable` has marked it.
+ *  @param {keyof typeof SHAPES} name @param {() => void} action */
 export function makeTool(name, action, title = TITLES[name]) {
   const shape = makeSvgElement("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, [
     makeSvgElement("path", { d: SHAPES[name] }),
@@ -48,12 +51,13 @@ export function makeTool(name, action, title = TITLES[name]) {
   return button;
 }
 
-/** A button that would do nothing is marked so, but keeps the keyboard's focus: the next Ctrl+Z must arrive. */
+/** A button that would do nothing is marked so, but keeps the keyboard's focus: the next Ctrl+Z must arrive.
+ *  @param {Element} button @param {boolean} enabled */
 export function enable(button, enabled) {
   button.setAttribute("aria-disabled", String(!enabled));
 }
 
-/** "undo", "redo" or, for any other key, null. */
+/** "undo", "redo" or, for any other key, null. @param {KeyboardEvent} event */
 export function directionOfShortcut({ key, ctrlKey, metaKey, shiftKey, altKey }) {
   if (!(ctrlKey || metaKey) || altKey) return null;
   const letter = key.toLowerCase();

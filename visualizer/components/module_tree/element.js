@@ -6,7 +6,10 @@
  * The highlight moves at once; Python hears of it as {index, seq}.
  */
 
-import { clamp, countOf, makeElement, setText } from "../shared/dom.js";
+/** @import { Host } from "../types.d.ts" */
+/** @import { Module, Step, TreeHeader } from "./types.d.ts" */
+
+import { clamp, countOf, makeElement, setText, under } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -15,15 +18,21 @@ import { walkButton } from "../shared/walk.js";
 import { around, isModule, isStep, keyOf, treeOf, walkOf } from "./tree.js";
 
 const say = textsOf("module_tree/element");
+/** @type {Record<string, number>} */
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
+/** @extends {Picture<TreeHeader>} */
 class ModuleTree extends Picture {
+  /** @type {Module} */ tree;
+
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "module_tree");
     this.events = new Events(host);
     this.version = "";
     this.index = 0;
-    this.opened = new Set();
+    /** @type {Set<string>} */ this.opened = new Set();
+    /** @type {Set<string>} */
     this.byItself = new Set(); // what opened around the current operation, and closes behind it
     this.previous = stepButton("previous", "‹", () => this.walk(-1));
     this.next = stepButton("next", "›", () => this.walk(1));
@@ -35,7 +44,8 @@ class ModuleTree extends Picture {
     const attributes = { role: "group", "aria-label": say("tree") };
     this.frame = makeElement("div", "module-tree", attributes, [walk, this.chips]);
     root.prepend(this.frame);
-    this.chips.onclick = (event) => this.click(event.target);
+    this.chips.onclick = (event) => this.click(event);
+    /** @param {KeyboardEvent} event */
     const onKey = (event) => this.pressKey(event);
     document.addEventListener("keydown", onKey);
     this.endings.push(() => document.removeEventListener("keydown", onKey));
@@ -65,7 +75,7 @@ class ModuleTree extends Picture {
     for (const key of opening) this.opened.add(key);
   }
 
-  /** [module, label, role, shape], and for a step the indices of its operations. */
+  /** [module, label, role, shape], and for a step the indices of its operations. @param {number} index */
   entry(index) {
     const { operations, steps } = this.data;
     return index < operations.length ? operations[index] : steps[index - operations.length];
@@ -84,7 +94,9 @@ class ModuleTree extends Picture {
     this.next.disabled = this.index === walk.at(-1);
     const focused = this.focused();
     this.chips.replaceChildren(...this.itemsOf(this.tree));
-    this.chips.querySelector(`[data-${focused?.kind}="${CSS.escape(focused?.value ?? "")}"]`)?.focus();
+    if (!focused) return;
+    const again = [...this.chips.querySelectorAll("button")].find(({ dataset }) => dataset[focused.kind] === focused.value);
+    again?.focus();
   }
 
   /** The chip with the focus, to have it again when they are drawn anew. */
@@ -95,17 +107,20 @@ class ModuleTree extends Picture {
     return { kind, value: activeElement.dataset[kind] };
   }
 
+  /** @param {Module} node @returns {HTMLElement[]} */
   itemsOf(node) {
     return node.items.map((item) => {
       if (!isModule(item)) return this.leaf(item, "");
-      const isAlone = item.items.length === 1; // a module in it would have its line
-      if (isAlone) return this.leaf(item.items[0], `${item.name} · `);
+      const [only] = item.items;
+      const isAlone = item.items.length === 1 && !isModule(only); // a module in it would have its line
+      if (isAlone) return this.leaf(only, `${item.name} · `);
       const isOpen = this.opened.has(item.path);
       return isOpen ? this.open(this.moduleButton(item, true), this.itemsOf(item)) : this.moduleButton(item, false);
     });
   }
 
-  /** An operation, or a step with its operations where it is opened; `before` is the module that has it alone. */
+  /** An operation, or a step with its operations where it is opened; `before` is the module that has it alone.
+   *  @param {number | Step} item @param {string} before */
   leaf(item, before) {
     if (!isStep(item)) return this.chip(item, `${before}${this.entry(item)[1]}`);
     const isOpen = this.opened.has(keyOf(item));
@@ -116,7 +131,7 @@ class ModuleTree extends Picture {
     return isOpen ? this.open(head, item.items.map((index) => this.chip(index, this.labelIn(module, index)))) : head;
   }
 
-  /** The name of an operation seen from a module around it. */
+  /** The name of an operation seen from a module around it. @param {number} module @param {number} index */
   labelIn(module, index) {
     const { modules } = this.data;
     const [own, label] = this.entry(index);
@@ -124,16 +139,19 @@ class ModuleTree extends Picture {
     return inside ? `${inside} · ${label}` : label;
   }
 
+  /** @param {HTMLElement} head @param {HTMLElement[]} items */
   open(head, items) {
     return makeElement("div", "tree-module", {}, [head, makeElement("div", "tree-items", {}, items)]);
   }
 
+  /** @param {Module} node @param {boolean} isOpen */
   moduleButton(node, isOpen) {
     const attributes = { title: `${node.path}: ${countOf(node.count, "operation")}`, ...foldingOf(node, isOpen) };
     const name = makeElement("bdi", "", {}, [node.name]);
     return makeElement("button", "tree-fold", attributes, [isOpen ? "▾ " : "▸ ", name, countSpan(node.count)]);
   }
 
+  /** @param {Step} step @param {string} label @param {boolean} isOpen */
   stepButton(step, label, isOpen) {
     const operations = countOf(step.count, "operation");
     const said = isOpen ? say("hide", { operations, label }) : say("show", { operations, label });
@@ -141,6 +159,7 @@ class ModuleTree extends Picture {
     return makeElement("button", "tree-fold", attributes, [isOpen ? "▾" : "▸"]);
   }
 
+  /** @param {number} index @param {string} text */
   chip(index, text) {
     const [, , role, shape, parts] = this.entry(index);
     const attributes = {
@@ -153,19 +172,22 @@ class ModuleTree extends Picture {
     return makeElement("button", "tree-chip", attributes, [makeElement("bdi", "", {}, [text])]);
   }
 
-  click(target) {
-    const button = target.closest("button");
+  /** @param {Event} event */
+  click(event) {
+    const button = under(event, "button");
     if (!button) return;
     if (button.dataset.index !== undefined) this.go(Number(button.dataset.index));
-    else this.fold(button.dataset.key);
+    else this.fold(button.dataset.key ?? "");
   }
 
+  /** @param {string} key */
   fold(key) {
     this.byItself.delete(key);
     if (!this.opened.delete(key)) this.opened.add(key);
     this.redraw();
   }
 
+  /** @param {number} by */
   walk(by) {
     const walk = this.walked();
     this.go(walk[walk.indexOf(this.index) + by]);
@@ -176,6 +198,7 @@ class ModuleTree extends Picture {
     return walkOf(this.tree, new Set([...this.opened, ...around(this.tree, this.index)]));
   }
 
+  /** @param {number} index */
   go(index) {
     if (index === undefined || index === this.index) return;
     this.index = index;
@@ -184,6 +207,7 @@ class ModuleTree extends Picture {
     this.events.send("stage", { index });
   }
 
+  /** @param {KeyboardEvent} event */
   pressKey(event) {
     const step = STEPS[event.key];
     if (!step || !isForPage(event)) return;
@@ -192,14 +216,17 @@ class ModuleTree extends Picture {
   }
 }
 
+/** @param {Step | Module} item @param {boolean} isOpen */
 function foldingOf(item, isOpen) {
   return { type: "button", "aria-expanded": String(isOpen), "data-key": keyOf(item) };
 }
 
+/** @param {number} count */
 function countSpan(count) {
   return makeElement("span", "tree-count", {}, [count.toLocaleString("en")]);
 }
 
+/** @param {string} name @param {string} arrow @param {() => void} step */
 function stepButton(name, arrow, step) {
   const button = walkButton(name, arrow);
   button.title = name === "next" ? say("next") : say("previous");
@@ -208,7 +235,7 @@ function stepButton(name, arrow, step) {
   return button;
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(ModuleTree, root, bytes, host);
 }

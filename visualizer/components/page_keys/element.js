@@ -1,3 +1,6 @@
+/** @import { Host } from "../types.d.ts" */
+/** @import { KeysHeader } from "./types.d.ts" */
+
 import { makeElement, makeSvgElement, setText } from "../shared/dom.js";
 import { isDone, saveFile } from "../shared/files.js";
 import { isLetterForPage } from "../shared/keys.js";
@@ -13,19 +16,22 @@ const PAUSE = 60; // milliseconds within which keys are told together
 /**
  * Parts of the whole page: an overview of its keys, full screen, what Python does for the other keys, how long a
  * text may be, what the browser keeps, and that a person went Back or Forward.
+ * @extends {Picture<KeysHeader>}
  */
 class PageKeys extends Picture {
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "page_keys");
     this.seq = 0;
-    this.waiting = [];
+    /** @type {[number, string][]} */ this.waiting = [];
     this.isUntold = false;
     this.isFirst = true;
-    this.build();
+    /** @param {KeyboardEvent} event */
     const onKey = (event) => this.onKey(event);
     document.addEventListener("keydown", onKey);
     const onHistory = () => this.tellAddress();
     window.addEventListener("popstate", onHistory, true);
+    /** @param {InputEvent} event */
     const onInput = (event) => refuseTooLong(event, this.data.longest);
     document.addEventListener("beforeinput", onInput, true);
     this.endings.push(
@@ -34,9 +40,6 @@ class PageKeys extends Picture {
       () => document.removeEventListener("beforeinput", onInput, true),
       () => this.isUntold && this.tellNow(),
     );
-  }
-
-  build() {
     this.list = makeElement("dl", "page-keys-list");
     const close = makeElement("button", "page-keys-close", { type: "button" }, [say("close")]);
     const title = makeElement("h2", "page-keys-title", {}, [say("title")]);
@@ -72,6 +75,7 @@ class PageKeys extends Picture {
     this.host.send("went", { search: location.search, seq: this.seq, ...more });
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
     if (!isLetterForPage(event)) return;
     const act = this.data.keys[event.key];
@@ -87,6 +91,7 @@ class PageKeys extends Picture {
   /**
    * Every event holds all acts that Python may not have heard of: of two that follow fast, it may hear the second.
    * Those that follow one another at once are one event.
+   * @param {string} act
    */
   tell(act) {
     this.seq += 1;
@@ -118,14 +123,15 @@ class PageKeys extends Picture {
   }
 }
 
-/** True if a person went Back or Forward before anything was drawn: Streamlit takes no notice of that. */
+/** True if a person went Back or Forward before anything was drawn: Streamlit takes no notice of that.
+ *  @param {Record<string, string>[]} drawn */
 function isElsewhere(drawn) {
   const here = Object.fromEntries(new URLSearchParams(location.search));
   const [mine, ...theirs] = [here, ...drawn].map((address) => JSON.stringify(ours(address)));
   return drawn.length > 0 && !theirs.includes(mine);
 }
 
-/** The parameters of an address in order, without Streamlit's own. */
+/** The parameters of an address in order, without Streamlit's own. @param {Record<string, string>} address */
 function ours(address) {
   return Object.entries(address)
     .filter(([name]) => !name.startsWith("embed"))
@@ -137,7 +143,7 @@ function toggleFullScreen() {
   else document.documentElement.requestFullscreen?.();
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(PageKeys, root, bytes, host);
 }

@@ -1,5 +1,8 @@
 /** The card of one stop of a path: what is said, what to try, how far one is, and the ways back and on. */
 
+/** @import { Host } from "../types.d.ts" */
+/** @import { CardHeader, Part } from "./types.d.ts" */
+
 import { wordNodes } from "../shared/define.js";
 import { makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
@@ -8,7 +11,9 @@ import { textsOf } from "../shared/texts.js";
 
 const say = textsOf("path_card/element");
 
+/** @extends {Picture<CardHeader>} */
 class PathCard extends Picture {
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "path_card");
     this.events = new Events(host);
@@ -29,6 +34,7 @@ class PathCard extends Picture {
     root.prepend(this.frame);
   }
 
+  /** @param {string} className @param {string} label @param {() => void} act */
   button(className, label, act) {
     const made = makeElement("button", className, { type: "button" }, [label]);
     made.onclick = act;
@@ -53,19 +59,20 @@ class PathCard extends Picture {
     this.stops.selectedIndex = 0;
   }
 
-  /** Go so many stops on. */
+  /** Go so many stops on. @param {number} steps */
   step(steps) {
     const { stops, current } = this.data;
     this.events.send("go", { stop: stops[current + steps][0] });
   }
 }
 
-/** The parts of a text: tokens as such, words of the glossary as buttons that open it. */
+/** The parts of a text: tokens as such, words of the glossary as buttons that open it.
+ *  @param {Part[]} parts @returns {(string | Node)[]} */
 function nodesOf(parts) {
-  return parts.flatMap(([text, entry, isToken]) => (isToken ? [tokenSpan(text)] : wordNodes([[text, entry]])));
+  return parts.flatMap(([text, entry, isToken]) => (isToken ? /** @type {Node[]} */ ([tokenSpan(text)]) : wordNodes([[text, entry]])));
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(PathCard, root, bytes, host);
 }

@@ -1,10 +1,15 @@
 /** Bars that grow by themselves, each below a line of words. */
 
-import { clamp, makeElement, setText } from "../shared/dom.js";
+/** @import { Host } from "../types.d.ts" */
+/** @import { Bar, ProgressHeader } from "./types.d.ts" */
+
+import { childrenOf, clamp, makeElement, setText } from "../shared/dom.js";
 import { LivePicture } from "../shared/live.js";
 import { startPicture } from "../shared/picture.js";
 
+/** @extends {LivePicture<ProgressHeader>} */
 class Progress extends LivePicture {
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "progress");
     this.above = makeElement("p", "progress-note");
@@ -17,9 +22,9 @@ class Progress extends LivePicture {
     const { above, below, bars, role } = this.data;
     setText(this.above, above);
     setText(this.below, below);
-    while (this.bars.childElementCount > bars.length) this.bars.lastElementChild.remove();
+    while (this.bars.childElementCount > bars.length) this.bars.lastElementChild?.remove();
     while (this.bars.childElementCount < bars.length) this.bars.append(makeBar());
-    bars.forEach((bar, i) => fillBar(this.bars.children[i], bar, role));
+    bars.forEach((bar, i) => fillBar(childrenOf(this.bars)[i], bar, role));
   }
 }
 
@@ -29,17 +34,17 @@ export function makeBar() {
   return makeElement("div", "progress-bar", {}, [makeElement("bdi"), track]);
 }
 
-/** Have a bar say and show how far it is. */
+/** Have a bar say and show how far it is. @param {HTMLElement} element @param {Bar} bar */
 export function fillBar(element, { label, text, fraction }, role = "progressbar") {
   const [words, track] = element.children;
   const percent = clamp(100 * fraction, 0, 100);
   setText(words, text);
   const said = { role, "aria-label": label, "aria-valuetext": text, "aria-valuenow": Math.round(percent) };
-  for (const [name, value] of Object.entries(said)) track.setAttribute(name, value);
-  track.firstElementChild.style.width = `${percent}%`;
+  for (const [name, value] of Object.entries(said)) track.setAttribute(name, String(value));
+  childrenOf(track)[0].style.width = `${percent}%`;
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(Progress, root, bytes, host);
 }

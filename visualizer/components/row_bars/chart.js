@@ -1,9 +1,9 @@
 /**
  * A small bar chart on a canvas: one bar per key, hatched where the key is blocked.
- *
- * A series is {values: Float32Array, isBlocked: (index) => boolean, reference: Float32Array | null, top}; `top` is the
- * number that the full height stands for.
  */
+
+/** @import { Pen, Theme } from "../types.d.ts" */
+/** @import { Series } from "./types.d.ts" */
 
 import { barPlace, drawBar, drawHatch } from "../shared/bars.js";
 import { setBox, sizedContext } from "../shared/canvas.js";
@@ -12,7 +12,9 @@ import { pixelRatioOf } from "../shared/zoom.js";
 const LOWEST_BAR = 1; // pixels of a bar above zero, however small
 const LOWEST_LEAK = 3; // the same where there should be none
 
-/** Draw a series in `column` pixels a key and `height` pixels. */
+/** Draw a series in `column` pixels a key and `height` pixels.
+ *  @param {HTMLCanvasElement} canvas @param {Series} series
+ *  @param {{ column: number, height: number, theme: Theme }} look */
 export function drawChart(canvas, series, { column, height, theme }) {
   const ratio = pixelRatioOf(canvas);
   const width = column * series.values.length;
@@ -29,12 +31,14 @@ export function drawChart(canvas, series, { column, height, theme }) {
   context.globalAlpha = 1;
   for (let index = 0; index < series.values.length; index += 1) {
     drawWeight(context, series, index, column, height, theme);
-    if (series.reference) drawReference(context, series, index, column, height, theme);
+    drawReference(context, series, index, column, height, theme);
   }
   for (const run of runsOfNaN(series.values)) drawNaN(context, run, column, height, theme);
 }
 
-/** One bar: purple, or the colour of a warning where a blocked key has weight. */
+/** One bar: purple, or the colour of a warning where a blocked key has weight.
+ *  @param {Pen} context @param {Series} series @param {number} index @param {number} column @param {number} height
+ *  @param {Theme} theme */
 function drawWeight(context, { values, isBlocked, top }, index, column, height, theme) {
   const value = values[index];
   if (!(value > 0)) return;
@@ -43,9 +47,11 @@ function drawWeight(context, { values, isBlocked, top }, index, column, height, 
   drawBar(context, barPlace(index, column), height, size, leaks ? theme.warning : theme.roles.weights);
 }
 
-/** A line at the weight as it should be, where the bar of an allowed key is visibly another. */
+/** A line at the weight as it should be, where the bar of an allowed key is visibly another.
+ *  @param {Pen} context @param {Series} series @param {number} index @param {number} column @param {number} height
+ *  @param {Theme} theme */
 function drawReference(context, { values, isBlocked, reference, top }, index, column, height, theme) {
-  if (isBlocked(index)) return;
+  if (!reference || isBlocked(index)) return;
   const away = (Math.abs(values[index] - reference[index]) / top) * (height - 1);
   if (!(away >= 1.5)) return;
   const { left, width } = barPlace(index, column);
@@ -53,8 +59,9 @@ function drawReference(context, { values, isBlocked, reference, top }, index, co
   context.fillRect(left - 0.5, height - 1 - (reference[index] / top) * (height - 2), width + 1, 1.5);
 }
 
-/** [{first, count}] of neighbouring keys whose weight is not a number. */
+/** [{first, count}] of neighbouring keys whose weight is not a number. @param {Float32Array} values */
 function runsOfNaN(values) {
+  /** @type {{ first: number, count: number }[]} */
   const runs = [];
   values.forEach((value, index) => {
     if (!Number.isNaN(value)) return;
@@ -65,7 +72,9 @@ function runsOfNaN(values) {
   return runs;
 }
 
-/** The word NaN over keys whose weight is not a number; only the colour where it does not fit. */
+/** The word NaN over keys whose weight is not a number; only the colour where it does not fit.
+ *  @param {Pen} context @param {{ first: number, count: number }} run @param {number} column @param {number} height
+ *  @param {Theme} theme */
 function drawNaN(context, { first, count }, column, height, theme) {
   const width = count * column;
   context.fillStyle = theme.not_a_number;
@@ -87,7 +96,9 @@ function drawNaN(context, { first, count }, column, height, theme) {
   context.fillText(text, middle, height / 2 + 0.5);
 }
 
-/** The largest number of an array that is one, at least a little above zero. */
+/** The largest number of an array that is one, at least a little above zero. @param {Iterable<number>} values */
 export function largestNumber(values) {
-  return values.reduce((largest, value) => (value > largest ? value : largest), 1e-9);
+  let largest = 1e-9;
+  for (const value of values) if (value > largest) largest = value;
+  return largest;
 }

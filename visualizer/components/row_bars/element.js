@@ -5,9 +5,13 @@
  * page. The whole table is one stop of the Tab key.
  */
 
-import { makeElement, setText } from "../shared/dom.js";
+/** @import { Host, Mark, Matrix, Point } from "../types.d.ts" */
+/** @import { BarCell, BarPlace, BarRow, BarsHeader, Remark } from "./types.d.ts" */
+
+import { makeElement, setText, under } from "../shared/dom.js";
+import { lineText } from "../shared/grid.js";
 import { hasModifier } from "../shared/keys.js";
-import { floats, formatNumber } from "../shared/payload.js";
+import { flagsOf, floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { describeRows, nameOf, NO_KEY_LEFT } from "../shared/rows.js";
@@ -20,15 +24,31 @@ import { zoomOf } from "../shared/zoom.js";
 const say = textsOf("row_bars/element");
 const CHART_HEIGHT = 46;
 const SMALL_HEIGHT = 18;
+/** @type {Float32Array} */
+const NONE = new Float32Array();
 
+/** @typedef {"large" | "small"} Size */
+
+/** @extends {Picture<BarsHeader>} */
 class RowBars extends Picture {
   isSaved = true;
-  /** @type {number} */
-  column;
+  column = 0;
+  keys = 0;
+  columns = 0;
+  weights = NONE;
+  fullyBlocked = NONE;
+  /** @type {Uint8Array | null} */ blocked = null;
+  /** @type {Float32Array | null} */ reference = null;
+  top = 0;
+  smallTop = 0;
+  words = "";
+  /** @type {number | null} */ lit = null;
+  /** @type {HTMLElement[]} */ strips = [];
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "row_bars");
-    this.cells = [];
+    /** @type {{ plot: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanvasElement }[]} */ this.cells = [];
     this.cursor = { cell: 0, index: 0 };
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
     this.legend = makeElement("div", "row-bars-legend");
@@ -45,7 +65,7 @@ class RowBars extends Picture {
     table.addEventListener("pointerdown", (event) => this.onPress(event));
     table.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.leave());
     table.addEventListener("keydown", (event) => this.onKey(event));
-    table.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && this.showCursor());
+    table.addEventListener("focusin", (event) => under(event, ":focus-visible") && this.showCursor());
     table.addEventListener("focusout", () => this.leave());
   }
 
@@ -61,18 +81,19 @@ class RowBars extends Picture {
     this.columns = this.data.columns.length;
     this.weights = floats(weights);
     this.fullyBlocked = floats(fullyBlocked);
-    this.blocked = blocked.data;
+    this.blocked = flagsOf(blocked);
     this.reference = reference ? floats(reference) : null;
     this.top = largestNumber([...this.weights, ...(this.reference ?? [])]);
     this.smallTop = largestNumber(this.fullyBlocked);
   }
 
-  /** Both series of a cell; in a fully blocked row every key is blocked. */
+  /** Both series of a cell; in a fully blocked row every key is blocked. @param {number} cell */
   seriesOf(cell) {
+    /** @param {Float32Array} numbers @param {number} place */
     const part = (numbers, place) => numbers.subarray(place * this.keys, (place + 1) * this.keys);
     const large = {
       values: part(this.weights, cell),
-      isBlocked: (index) => Boolean(this.blocked[index]),
+      isBlocked: (/** @type {number} */ index) => Boolean(this.blocked?.[index]),
       reference: this.reference && part(this.reference, cell % this.columns),
       top: this.top,
     };
@@ -98,7 +119,7 @@ class RowBars extends Picture {
         makeElement("div", "corner", { role: "columnheader" }, [say("corner")]),
         ...this.strips,
       ]);
-      this.table.style.setProperty("--columns", columns.length);
+      this.table.style.setProperty("--columns", String(columns.length));
       this.table.replaceChildren(head, ...rows.map((row) => this.makeRow(row)));
       this.cells[0].plot.tabIndex = 0;
     }
@@ -108,21 +129,24 @@ class RowBars extends Picture {
     this.showLegend();
   }
 
-  /** The weights of one way of masking, in one type of number. */
+  /** The weights of one way of masking, in one type of number. @param {number} cell */
   inWords(cell) {
     const { keys, columns, rows } = this.data;
     const labels = [`${rows[Math.floor(cell / this.columns)].title}, ${columns[cell % this.columns]}`];
     const { values } = this.seriesOf(cell).large;
     const rowAxis = { name: "", labels, sequence: null };
     const places = { rows: 1, columns: this.keys, rowAxis, columnAxis: keys };
+    /** @type {Matrix} */
     const row = { values, ...places, blocked: this.blocked, emptyRows: null, dtype: "f4" };
     return describeRows(row)[0].trim();
   }
 
+  /** @param {string} title */
   makeColumnHeader(title) {
     return makeElement("div", "column", { role: "columnheader" }, [makeElement("span", "column-title", {}, [title])]);
   }
 
+  /** @param {BarRow} row */
   makeRow(row) {
     const name = makeElement("div", "name", { role: "rowheader" }, [
       makeElement("div", "title", {}, [row.title]),
@@ -133,6 +157,7 @@ class RowBars extends Picture {
     return makeElement("div", "line", { role: "row" }, [name, ...cells]);
   }
 
+  /** @param {BarRow} row @param {BarCell} cell @param {number} column */
   makeCell(row, { remarks, outcome }, column) {
     const canvas = makeElement("canvas", "", { role: "img" });
     const small = makeElement("canvas", "small", { "aria-hidden": "true" });
@@ -151,6 +176,7 @@ class RowBars extends Picture {
   }
 
   showLegend() {
+    /** @param {string} className @param {string} text */
     const entry = (className, text) =>
       makeElement("span", "entry", {}, [makeElement("span", className, { "aria-hidden": "true" }), text]);
     const entries = [entry("swatch-blocked", say("blocked")), entry("swatch-leak", say("leak"))];
@@ -159,7 +185,7 @@ class RowBars extends Picture {
     this.legend.replaceChildren(...entries, makeElement("span", "entry", {}, [sizes]));
   }
 
-  /** A chart in words. */
+  /** A chart in words. @param {number} cell */
   describe(cell) {
     const row = this.data.rows[Math.floor(cell / this.columns)];
     const { remarks, outcome } = row.cells[cell % this.columns];
@@ -191,6 +217,7 @@ class RowBars extends Picture {
     });
   }
 
+  /** @param {MouseEvent} event */
   onPointer(event) {
     const target = this.barAt(event);
     if (!target) return this.leave();
@@ -198,22 +225,22 @@ class RowBars extends Picture {
     this.point(target, inSmall ? "small" : "large", { x: event.clientX, y: event.clientY });
   }
 
-  /** A touch has no pointer that could hover, so a press shows the bar too. */
+  /** A touch has no pointer that could hover, so a press shows the bar too. @param {MouseEvent} event */
   onPress(event) {
     this.onPointer(event);
     const target = this.barAt(event);
     if (target) this.setCursor(target);
   }
 
-  /** The chart and the key under the pointer, null beside the bars. */
+  /** The chart and the key under the pointer, null beside the bars. @param {MouseEvent} event */
   barAt(event) {
-    const plot = event.target.closest(".plot");
+    const plot = under(event, ".plot");
     if (!plot) return null;
     const index = Math.floor((event.clientX - plot.getBoundingClientRect().left) / zoomOf(plot) / this.column);
     return index >= 0 && index < this.keys ? { cell: Number(plot.dataset.cell), index } : null;
   }
 
-  /** Show the number of a bar and light its key. */
+  /** Show the number of a bar and light its key. @param {BarPlace} place @param {Size} size @param {Point} at */
   point({ cell, index }, size, at) {
     const lines = this.describeBar(cell, index, size);
     const { sequence } = this.data.keys;
@@ -222,7 +249,8 @@ class RowBars extends Picture {
     return lines;
   }
 
-  /** The tooltip's words: the chart, then key, number and whether it is blocked. */
+  /** The tooltip's words: the chart, then key, number and whether it is blocked.
+   *  @param {number} cell @param {number} index @param {Size} size */
   describeBar(cell, index, size) {
     const { values, isBlocked, reference } = this.seriesOf(cell)[size];
     const row = this.data.rows[Math.floor(cell / this.columns)];
@@ -241,22 +269,24 @@ class RowBars extends Picture {
     return lines;
   }
 
-  /** Light a key in every chart; null for none. */
+  /** Light a key in every chart; null for none. @param {number | null} index */
   light(index) {
     if (index === this.lit) return;
     this.lit = index;
     this.table.classList.toggle("lit", index !== null);
-    if (index !== null) this.table.style.setProperty("--lit", index);
+    if (index !== null) this.table.style.setProperty("--lit", String(index));
   }
 
+  /** @param {Mark[]} marks */
   onHover(marks) {
     const { sequence } = this.data.keys;
     const mark = marks.find((one) => sequence && one.sequence === sequence && one.role !== "query" && one.index < this.keys);
     this.light(mark ? mark.index : null);
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
-    if (hasModifier(event) || !event.target.closest(".plot")) return;
+    if (hasModifier(event) || !under(event, ".plot")) return;
     if (event.key === "Escape") this.leave();
     else {
       const target = this.afterKey(event.key);
@@ -269,11 +299,13 @@ class RowBars extends Picture {
     event.stopPropagation();
   }
 
-  /** The target of a key: over the keys and on into the next chart, or to the chart below and above. */
+  /** The target of a key: over the keys and on into the next chart, or to the chart below and above.
+   *  @param {string} key */
   afterKey(key) {
     const { cell, index } = this.cursor;
     const last = this.keys - 1;
     const down = this.table.dataset.layout === "stacked" ? 1 : this.columns;
+    /** @type {Record<string, BarPlace>} */
     const moves = {
       ArrowLeft: index > 0 ? { cell, index: index - 1 } : { cell: cell - 1, index: last },
       ArrowRight: index < last ? { cell, index: index + 1 } : { cell: cell + 1, index: 0 },
@@ -287,7 +319,7 @@ class RowBars extends Picture {
     return this.cells[target.cell] ? target : this.cursor;
   }
 
-  /** Let the keyboard go on from here. */
+  /** Let the keyboard go on from here. @param {BarPlace} target */
   setCursor(target) {
     this.cells[this.cursor.cell].plot.tabIndex = -1;
     this.cells[target.cell].plot.tabIndex = 0;
@@ -301,27 +333,26 @@ class RowBars extends Picture {
     const zoom = zoomOf(this.cells[cell].canvas);
     const point = { x: box.left + (index + 1) * this.column * zoom, y: box.top + CHART_HEIGHT * zoom };
     const lines = this.point(this.cursor, "large", point);
-    const text = ({ parts }) => parts.map((part) => part.textContent ?? part).join("");
-    setText(this.live, lines.map(text).join(", "));
+    setText(this.live, lines.map(lineText).join(", "));
   }
 }
 
-/** A line of code in pieces that are not broken: lines end after spaces and between calls. */
+/** A line of code in pieces that are not broken: lines end after spaces and between calls. @param {string} code */
 function piecesOfCode(code) {
   return code.split(/(?<= )|(?<=\))(?=\.)/).map((piece) => makeElement("span", "piece", {}, [piece]));
 }
 
-/** A chart with the light that falls on one of its keys. */
+/** A chart with the light that falls on one of its keys. @param {HTMLCanvasElement} canvas */
 function litBars(canvas) {
   return makeElement("div", "bars", {}, [canvas, makeElement("div", "light")]);
 }
 
-/** A remark as text, in the colour of a warning where it is one. */
+/** A remark as text, in the colour of a warning where it is one. @param {Remark} remark */
 function remarkSpan({ text, warning }) {
   return makeElement("span", warning ? "remark warning" : "remark", {}, [text]);
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(RowBars, root, bytes, host);
 }

@@ -12,6 +12,7 @@ const LABEL_COLUMN = 12; // a key this wide has room for its name, upright
 /**
  * The first arrangement in which every key can be pointed at: names "beside" the charts of their line, names "above"
  * them, or all charts "stacked". `column` is the width of one key.
+ * @param {number} available @param {number} columns @param {number} keys
  */
 export function arrangeTable(available, columns, keys) {
   const beside = (available - NAME_WIDTH) / columns - GAP;
@@ -21,11 +22,13 @@ export function arrangeTable(available, columns, keys) {
   return arrangement("stacked", available, keys);
 }
 
+/** @param {string} name @param {number} width @param {number} keys */
 function arrangement(name, width, keys) {
   return { name, column: Math.min(WIDEST_COLUMN, width / keys) };
 }
 
-/** The names of the keys over their bars, or every so many an index where names do not fit. */
+/** The names of the keys over their bars, or every so many an index where names do not fit.
+ *  @param {string[]} labels @param {number} column */
 export function makeKeyLabels(labels, column) {
   const inWords = column >= LABEL_COLUMN;
   const step = inWords ? 1 : tickStep(column);
@@ -39,7 +42,7 @@ export function makeKeyLabels(labels, column) {
   return strip;
 }
 
-/** Every how many keys an index has room. */
+/** Every how many keys an index has room. @param {number} column */
 function tickStep(column) {
   return [2, 5, 10, 20, 50].find((step) => step * column >= 22) ?? 100;
 }

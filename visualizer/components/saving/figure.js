@@ -70,6 +70,7 @@ export async function figureOf(saved, look) {
   }
 }
 
+/** @param {HTMLElement} root */
 async function isDrawn(root) {
   do {
     await frame();

@@ -1,5 +1,7 @@
 /** A page in a frame of another one, as the output of a notebook. */
 
+import { must } from "../shared/must.js";
+import { around } from "../shared/room.js";
 import { themeOn } from "../shared/theme.js";
 
 /**
@@ -30,10 +32,12 @@ function frameAround() {
   }
 }
 
-/** The colour that is seen behind an element, also where it stands in a shadow tree. */
+/** The colour that is seen behind an element, also where it stands in a shadow tree.
+ *  @param {HTMLElement} element */
 export function groundBehind(element) {
-  for (let outer = element; outer; outer = outer.parentElement ?? outer.getRootNode().host) {
-    const { backgroundColor } = element.ownerDocument.defaultView.getComputedStyle(outer);
+  const window = must(element.ownerDocument.defaultView, "no window");
+  for (const outer of [element, ...around(element)]) {
+    const { backgroundColor } = window.getComputedStyle(outer);
     if (!/^(transparent|rgba\(.*, 0\))$/.test(backgroundColor)) return backgroundColor;
   }
   return "#ffffff";

@@ -17,10 +17,15 @@ const SCALES = [1, 2, 4];
  * something in the picture has the focus.
  */
 export class SaveMenu {
-  /** @type {HTMLDialogElement | undefined} */
-  dialog;
-  /** @type {Promise<Figure>} */
-  figure;
+  /** @type {HTMLDialogElement | undefined} */ dialog;
+  /** @type {HTMLSelectElement} */ width;
+  /** @type {HTMLSelectElement} */ theme;
+  /** @type {HTMLInputElement} */ title;
+  /** @type {HTMLInputElement} */ caption;
+  /** @type {HTMLInputElement} */ legend;
+  /** @type {HTMLImageElement} */ preview;
+  /** @type {HTMLElement} */ said;
+  /** @type {Promise<Figure>} */ figure;
 
   /** @param {Saved} saved */
   constructor(saved) {
@@ -29,7 +34,7 @@ export class SaveMenu {
     this.button = makeElement("button", "saving-open", { type: "button", title: say("help") }, [say("open")]);
     this.element = makeElement("aside", "saving", {}, [this.button]);
     this.button.addEventListener("click", () => this.open());
-    this.onKey = (event) => this.hearKey(event);
+    this.onKey = (/** @type {KeyboardEvent} */ event) => this.hearKey(event);
     saved.root.addEventListener("keydown", this.onKey);
   }
 
@@ -38,6 +43,7 @@ export class SaveMenu {
     this.element.remove();
   }
 
+  /** @param {KeyboardEvent} event */
   hearKey(event) {
     if (event.key !== "s" || !isLetterForPage(event)) return;
     event.preventDefault();
@@ -86,12 +92,14 @@ export class SaveMenu {
       close,
     ]);
     dialog.addEventListener("keydown", (event) => event.stopPropagation()); // letters are keys of the page
-    return /** @type {HTMLDialogElement} */ (dialog);
+    return dialog;
   }
 
   ways() {
+    /** @param {string} kind @param {(figure: Figure) => Blob | Promise<Blob>} make */
     const asFile = (kind, make) => () =>
       this.do(async () => saveFile(await make(await this.figure), `${this.saved.name}.${kind}`));
+    /** @param {number} scale */
     const asPng = (scale) => asFile("png", (figure) => pngOf(figure, scale));
     const asPage = asFile("html", async () => new Blob([await this.saved.page?.(this.title.value) ?? ""], { type: "text/html" }));
     return makeElement("div", "saving-row", {}, [
@@ -131,6 +139,7 @@ export class SaveMenu {
     setText(this.said, isCopied ? say("copied") : say("not_copied"));
   }
 
+  /** @param {() => Promise<void>} act */
   async do(act) {
     setText(this.said, "");
     try {
@@ -142,15 +151,18 @@ export class SaveMenu {
   }
 }
 
+/** @param {string} name @param {Record<string, string>} texts */
 function makeSelect(name, texts) {
   const options = Object.entries(texts).map(([value, text]) => makeElement("option", "", { value }, [text]));
   return makeElement("select", "", { name }, options);
 }
 
+/** @param {string} text @param {HTMLElement} control */
 function labelled(text, control) {
   return makeElement("label", "saving-field", {}, [text, control]);
 }
 
+/** @param {string} text @param {() => void} act */
 function makeButton(text, act) {
   const button = makeElement("button", "saving-button", { type: "button" }, [text]);
   button.addEventListener("click", act);

@@ -15,6 +15,7 @@ export async function pageFile({ template, style, script }, { module, key, bytes
   const heading = title || say("title");
   const section = `<section class="picture" data-module="${escaped(module)}" data-key="${escaped(key)}">
 <script type="text/plain">${toBase64(data)}</script></section>`;
+  /** @type {Record<string, string>} */
   const parts = {
     title: escaped(heading),
     link: escaped(location.href),
@@ -25,7 +26,8 @@ export async function pageFile({ template, style, script }, { module, key, bytes
   return template.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
 }
 
-/** The bytes of a picture with the numbers that it would ask for, and without what asks for others. */
+/** The bytes of a picture with the numbers that it would ask for, and without what asks for others.
+ *  @param {Uint8Array} bytes */
 async function withNumbers(bytes) {
   const { header, arrays } = takenApart(bytes);
   const alone = { ...header, dials: [], dial_address: "" };
@@ -35,6 +37,7 @@ async function withNumbers(bytes) {
   return packedAgain({ ...others, ...answer.header }, answer.arrays);
 }
 
+/** @param {string} address */
 async function numbersAt(address) {
   const url = new URL(address, document.baseURI);
   const exact = await bytesAt(url);
@@ -43,13 +46,16 @@ async function numbersAt(address) {
   return bytesAt(url).catch(() => exact); // only numbers from 0 to 1 come in steps
 }
 
+/** @param {URL} url */
 async function bytesAt(url) {
   const response = await fetch(url);
   if (!response.ok) throw new Error(await response.text());
   return new Uint8Array(await response.arrayBuffer());
 }
 
+/** @param {string} text */
 function escaped(text) {
+  /** @type {Record<string, string>} */
   const names = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return text.replace(/[&<>"]/g, (letter) => names[letter]);
 }

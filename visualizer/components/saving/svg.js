@@ -1,5 +1,7 @@
 /** What stands on the screen as one SVG: boxes, text as text, and what was drawn on canvases in lines and letters. */
 
+/** @import { Box } from "../types.d.ts" */
+
 import { svgPenOf, textContext } from "../shared/canvas.js";
 import { makeSvgElement } from "../shared/dom.js";
 import { legalText, short } from "../shared/svg_pen.js";
@@ -22,6 +24,8 @@ export const CONTROLS = [
   ...[".fold", ".layer-control", ".segments", ".dials", ".chips", ".overview", ".heads-bar", ".hint", ".stage-map>.row"],
   ...["toolbar", "radiogroup", "tablist"].map((role) => `[role=${role}]`),
 ];
+
+/** @typedef {{ right: number, bottom: number }} Size the room that is taken so far */
 
 /** What waits to be pointed at, or stands there for who does not see. */
 const NOT_SAVED = [".light", ".light-name", ".tooltip", ".visually-hidden", "[class^=arrivals-]", "[hidden]"].join();
@@ -49,6 +53,7 @@ export function svgOf(root, { background, description }) {
   return { text: `${new XMLSerializer().serializeToString(svg)}\n`, width, height };
 }
 
+/** @param {SVGElement} parent @param {Element} element @param {Size} size */
 function addElement(parent, element, size) {
   if (element.matches(NOT_SAVED)) return;
   const style = getComputedStyle(element);
@@ -64,15 +69,18 @@ function addElement(parent, element, size) {
   }
 }
 
+/** @param {Size} size @param {{ right: number, bottom: number }} box */
 function grow(size, { right, bottom }) {
   size.right = Math.max(size.right, right);
   size.bottom = Math.max(size.bottom, bottom);
 }
 
+/** @param {Box} box */
 function placeOf({ left, top, width, height }) {
   return { x: short(left), y: short(top), width: short(width), height: short(height) };
 }
 
+/** @param {SVGElement} parent @param {HTMLCanvasElement} canvas @param {DOMRect} box @param {Size} size */
 function addCanvas(parent, canvas, box, size) {
   if (!box.width || !box.height) return;
   grow(size, box);
@@ -85,7 +93,8 @@ function addCanvas(parent, canvas, box, size) {
   parent.append(makeSvgElement("svg", { ...placeOf(box), ...view }, [pen.definitions, pen.element]));
 }
 
-/** A drawing that is SVG already, with the styles that its page gives it. */
+/** A drawing that is SVG already, with the styles that its page gives it.
+ *  @param {SVGElement} parent @param {SVGSVGElement} svg @param {DOMRect} box @param {Size} size */
 function addSvg(parent, svg, box, size) {
   grow(size, box);
   const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true));
@@ -103,7 +112,8 @@ function addSvg(parent, svg, box, size) {
   parent.append(copy);
 }
 
-/** The ground and the border of an element, where it has any. */
+/** The ground and the border of an element, where it has any.
+ *  @param {SVGElement} parent @param {CSSStyleDeclaration} style @param {DOMRect} box @param {Size} size */
 function addBox(parent, style, box, size) {
   const ring = /^(.*\)) 0px 0px 0px ([\d.]+)px$/.exec(style.boxShadow);
   const border = ring ? Number(ring[2]) : parseFloat(style.borderTopWidth);
@@ -125,11 +135,13 @@ function addBox(parent, style, box, size) {
   parent.append(rect);
 }
 
+/** @param {string} color */
 function isClear(color) {
   return pixelIn(color)[3] === 0;
 }
 
-/** Set a fill or a stroke from a colour of CSS, of which programs that draw SVG know few forms. */
+/** Set a fill or a stroke from a colour of CSS, of which programs that draw SVG know few forms.
+ *  @param {Element} element @param {string} name @param {string} color */
 function setPaint(element, name, color) {
   if (color === "none" || color.startsWith("url(")) {
     element.setAttribute(name, color);
@@ -140,7 +152,8 @@ function setPaint(element, name, color) {
   if (alpha < 255) element.setAttribute(`${name}-opacity`, String(short(alpha / 255)));
 }
 
-/** A text, line by line as it was broken. */
+/** A text, line by line as it was broken.
+ *  @param {SVGElement} parent @param {Text} node @param {CSSStyleDeclaration} style @param {Size} size */
 function addText(parent, node, style, size) {
   if (!node.data.trim()) return;
   const font = [style.fontStyle, style.fontWeight, style.fontSize, style.fontFamily].join(" ");
@@ -161,7 +174,7 @@ function addText(parent, node, style, size) {
   }
 }
 
-/** The lines of a text node, each with its box. */
+/** The lines of a text node, each with its box. @param {Text} node */
 function* linesOf(node) {
   const range = document.createRange();
   let [start, bottom] = [0, Infinity];
@@ -179,6 +192,7 @@ function* linesOf(node) {
   yield lineFrom(node, range, start, node.data.length);
 }
 
+/** @param {Text} node @param {Range} range @param {number} start @param {number} end */
 function lineFrom(node, range, start, end) {
   const text = node.data.slice(start, end);
   range.setStart(node, start + text.search(/\S|$/)); // it begins where its first letter stands

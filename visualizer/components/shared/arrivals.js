@@ -1,3 +1,5 @@
+/** @import { Get, Header, Take } from "../types.d.ts" */
+
 import { makeElement } from "./dom.js";
 import { askOnLine } from "./line.js";
 import { unpack } from "./payload.js";
@@ -11,9 +13,9 @@ const UNSIGNED = 300; // milliseconds of waiting that need no sign
  * takes the place of an older one; what fails says so in one sentence, and can be tried again.
  */
 export class Arrivals {
-  /** @type {() => void} */
-  retry;
+  /** @type {() => void} */ retry;
 
+  /** @param {HTMLElement} root */
   constructor(root) {
     this.root = root;
     this.sign = makeElement("div", "arrivals-sign", { hidden: "" });
@@ -22,10 +24,11 @@ export class Arrivals {
     again.addEventListener("click", () => this.retry());
     this.problem = makeElement("div", "arrivals-problem", { role: "alert", hidden: "" }, [this.sentence, again]);
     this.controller = new AbortController();
-    this.awaited = null; // the addresses that are waited for
+    /** @type {string[] | null} */ this.awaited = null; // the addresses that are waited for
   }
 
-  /** Fetch from some addresses, one after the other, and hand each answer to `take` as it comes. */
+  /** Fetch from some addresses, one after the other, and hand each answer to `take` as it comes.
+   *  @param {string[]} addresses @param {Take} take */
   async ask(addresses, take, get = fetchNumbers) {
     this.cancel();
     if (!this.sign.isConnected) this.root.prepend(this.sign, this.problem);
@@ -42,7 +45,8 @@ export class Arrivals {
     this.settle();
   }
 
-  /** The answer to one address; null where there is none, which is said. */
+  /** The answer to one address; null where there is none, which is said.
+   *  @param {string} address @param {AbortSignal} signal @param {Get} get */
   async answerTo(address, signal, get) {
     try {
       return await get(address, signal);
@@ -54,7 +58,8 @@ export class Arrivals {
     }
   }
 
-  /** The same for what follows a hand: it is asked for many times a second. */
+  /** The same for what follows a hand: it is asked for many times a second.
+   *  @param {string} address @param {Take} take */
   follow(address, take) {
     return this.ask([address], take, followNumbers);
   }
@@ -74,7 +79,8 @@ export class Arrivals {
   }
 }
 
-/** Draw an answer. What goes wrong here is not the server's: it is logged, and what is drawn next is not kept back. */
+/** Draw an answer. What goes wrong here is not the server's: it is logged, and what is drawn next is not kept back.
+ *  @param {Take} take @param {Header} answer */
 function isDrawn(take, answer) {
   try {
     take(answer);
@@ -85,7 +91,8 @@ function isDrawn(take, answer) {
   }
 }
 
-/** Hide an element; one that is hidden already is left alone, or its style would be worked out anew. */
+/** Hide an element; one that is hidden already is left alone, or its style would be worked out anew.
+ *  @param {HTMLElement} element */
 function hide(element) {
   if (!element.hidden) element.hidden = true;
 }
@@ -93,6 +100,8 @@ function hide(element) {
 /** The server's sentence on an address that it does not answer. */
 class Refusal extends Error {}
 
+/** @param {string} address @param {AbortSignal} signal */
+/** @type {Get} */
 async function followNumbers(address, signal) {
   const answer = await askOnLine(address);
   if (answer === null) return fetchNumbers(address, signal);

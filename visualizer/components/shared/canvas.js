@@ -1,5 +1,7 @@
 /** Canvases and the text on them. */
 
+/** @import { Pen } from "../types.d.ts" */
+
 import { charactersOf } from "./dom.js";
 import { SvgPen } from "./svg_pen.js";
 import { textsOf } from "./texts.js";
@@ -11,12 +13,13 @@ let measuring;
 
 const svgPens = new WeakMap();
 
-/** The pen that has drawn on a canvas in lines and letters; none where it was drawn in pixels. */
+/** The pen that has drawn on a canvas in lines and letters; none where it was drawn in pixels.
+ *  @param {HTMLCanvasElement} canvas */
 export function svgPenOf(canvas) {
   return svgPens.get(canvas);
 }
 
-/** A pen that writes SVG, for a canvas in a picture that is to be saved so. */
+/** A pen that writes SVG, for a canvas in a picture that is to be saved so. @param {HTMLCanvasElement} canvas */
 function makeSvgPen(canvas) {
   if (!svgPens.has(canvas)) svgPens.set(canvas, new SvgPen(canvas, textContext));
   return svgPens.get(canvas);
@@ -36,7 +39,7 @@ export function contextOf(canvas, settings) {
   return /** @type {any} */ (context);
 }
 
-/** A context that measures text in a font. */
+/** A context that measures text in a font. @param {string} font */
 export function textContext(font) {
   measuring ??= contextOf(new OffscreenCanvas(1, 1));
   measuring.font = font;
@@ -44,7 +47,9 @@ export function textContext(font) {
   return measuring;
 }
 
-/** Place and size an absolutely positioned element in CSS pixels; null leaves a coordinate alone. */
+/** Place and size an absolutely positioned element in CSS pixels; null leaves a coordinate alone.
+ *  @param {HTMLElement} element @param {number | null} left @param {number | null} top @param {number} width
+ *  @param {number} height */
 export function setBox(element, left, top, width, height) {
   if (left !== null) element.style.left = `${left}px`;
   if (top !== null) element.style.top = `${top}px`;
@@ -70,7 +75,8 @@ export function sizedContext(canvas, width, height) {
   return context;
 }
 
-/** Text that reads upwards from a point. */
+/** Text that reads upwards from a point.
+ *  @param {Pen} context @param {string} text @param {number} x @param {number} y */
 export function drawUpwards(context, text, x, y) {
   context.save();
   context.translate(x, y);
@@ -81,7 +87,8 @@ export function drawUpwards(context, text, x, y) {
   context.restore();
 }
 
-/** A text cut to a width, with "…" when it is longer; whole characters are kept. */
+/** A text cut to a width, with "…" when it is longer; whole characters are kept.
+ *  @param {Pen} context @param {string} text @param {number} width */
 export function shortened(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   const characters = charactersOf(text);
@@ -89,14 +96,18 @@ export function shortened(context, text, width) {
   return `${characters.join("")}…`;
 }
 
-/** The places where each row or column begins, in device pixels, and where the last one ends. */
+/** The places where each row or column begins, in device pixels, and where the last one ends.
+ *  @param {number} count @param {number} length */
 export function edgesOf(count, length) {
   return Float64Array.from({ length: count + 1 }, (_, i) => Math.round((i * length) / count));
 }
 
-/** Draw a line inside the edge of some cells, one flag each; neighbours share one. `across` and `down` are edges. */
+/** Draw a line inside the edge of some cells, one flag each; neighbours share one. `across` and `down` are edges.
+ *  @param {Pen} context @param {ArrayLike<number>} cells @param {Float64Array} across @param {Float64Array} down
+ *  @param {{ color: string, line: number }} look */
 export function outlineCells(context, cells, across, down, { color, line }) {
   const [rows, columns] = [down.length - 1, across.length - 1];
+  /** @param {number} row @param {number} column */
   const has = (row, column) => row >= 0 && column >= 0 && row < rows && column < columns && cells[row * columns + column];
   context.fillStyle = color;
   for (let row = 0; row < rows; row++) {

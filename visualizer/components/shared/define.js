@@ -2,7 +2,7 @@ import { makeElement } from "./dom.js";
 
 const DEFINE_EVENT = "headlight:define";
 
-/** A button whose words open an entry of the glossary, beside them. */
+/** A button whose words open an entry of the glossary, beside them. @param {string} entry @param {string} text */
 function termButton(entry, text) {
   const button = makeElement("button", "term", { type: "button", "data-entry": entry }, [text]);
   button.addEventListener("click", (event) => {
@@ -12,14 +12,17 @@ function termButton(entry, text) {
   return button;
 }
 
-/** Call `callback({entry, from})` for every term on the page that is opened; returns the function that stops it. */
+/** Call `callback({entry, from})` for every term on the page that is opened; returns the function that stops it.
+ *  @param {(asked: { entry: string, from: HTMLElement }) => void} callback */
 export function subscribeDefine(callback) {
+  /** @param {any} event */
   const listener = (event) => callback(event.detail);
   window.addEventListener(DEFINE_EVENT, listener);
   return () => window.removeEventListener(DEFINE_EVENT, listener);
 }
 
-/** The parts of a text, [text, entry] each: those with an entry as buttons that open it. */
+/** The parts of a text, [text, entry] each: those with an entry as buttons that open it.
+ *  @param {[string, string][]} pieces @returns {(string | Node)[]} */
 export function wordNodes(pieces) {
   return pieces.map(([text, entry]) => (entry ? termButton(entry, text) : text));
 }

@@ -1,18 +1,23 @@
+/** @import { DialHeader } from "../types.d.ts" */
+
 import { makeFold, makeSlider } from "./controls.js";
-import { makeElement, setText } from "./dom.js";
+import { childrenOf, makeElement, setText, under } from "./dom.js";
 import { textsOf } from "./texts.js";
 
 const say = textsOf("shared/dials");
+
+/** @typedef {{ turn: () => void, rest: (name: string, value: any) => void }} Turns */
 
 /**
  * The dials of a picture, and the names that are pressed there. turn(): one of them is somewhere else;
  * rest(name, value): a person has let go of it, at a key each time.
  */
 export class Dials {
+  /** @param {Turns} turns */
   constructor({ turn, rest }) {
     this.turn = turn;
     this.rest = rest;
-    this.dials = new Map();
+    /** @type {Map<string, Dial | Pressed>} */ this.dials = new Map();
     this.foremost = makeElement("div", "dials");
     this.element = makeElement("div", "dials");
   }
@@ -20,6 +25,7 @@ export class Dials {
   /**
    * Show the dials of a header, {name, label, help, value, least, most, parameters, is_foremost}, and its names to press,
    * {name, label, help, value, offered, is_foremost}.
+   * @param {DialHeader[]} described
    */
   show(described) {
     const names = described.map(({ name }) => name);
@@ -30,22 +36,25 @@ export class Dials {
     }
     for (const one of described) {
       const Kind = one.offered ? Pressed : Dial;
-      if (!this.dials.has(one.name)) this.dials.set(one.name, new Kind(one.name, this, one.is_folded));
-      this.dials.get(one.name).show(one);
+      const dial = this.dials.get(one.name) ?? new Kind(one.name, this, one.is_folded);
+      this.dials.set(one.name, dial);
+      dial.show(one);
     }
-    for (const [place, isForemost] of [[this.foremost, true], [this.element, false]]) {
-      const here = described.filter((one) => one.is_foremost === isForemost);
-      const inOrder = here.map(({ name }) => this.dials.get(name).element);
+    for (const place of [this.foremost, this.element]) {
+      const here = described.filter((one) => one.is_foremost === (place === this.foremost));
+      const inOrder = here.flatMap(({ name }) => this.dials.get(name)?.element ?? []);
       if (inOrder.some((element, i) => element !== place.children[i])) place.replaceChildren(...inOrder);
       place.hidden = here.length === 0;
     }
   }
 
+  /** @param {string} name */
   has(name) {
     return this.dials.has(name);
   }
 
-  /** The address of the numbers of all dials as they stand, from the address without them. */
+  /** The address of the numbers of all dials as they stand, from the address without them.
+   *  @param {string} address */
   addressFrom(address) {
     const parameters = [...this.dials.values()].map((dial) => dial.parameter()).filter(Boolean);
     return [address, ...parameters].join("&");
@@ -54,6 +63,11 @@ export class Dials {
 
 /** A number on a slider: in whole steps, or, for the temperature, in equal ratios on both sides of 1. */
 class Dial {
+  value = 0;
+  least = 0;
+  /** @type {string[]} */ parameters = [];
+
+  /** @param {string} name @param {Turns} turns */
   constructor(name, { turn, rest }) {
     this.name = name;
     this.steps = name === "temperature" ? RATIOS : WHOLE;
@@ -67,6 +81,7 @@ class Dial {
     this.slider.addEventListener("change", () => rest(name, this.value));
   }
 
+  /** @param {DialHeader} described */
   show({ label, help, value, least, most, parameters }) {
     this.parameters = parameters;
     this.least = least;
@@ -78,6 +93,7 @@ class Dial {
     this.set(value);
   }
 
+  /** @param {number} value */
   set(value) {
     this.value = value;
     this.slider.value = String(this.steps.stepOf(value));
@@ -92,6 +108,10 @@ class Dial {
 
 /** Names, any of which are pressed; folded, the label says which are. */
 class Pressed {
+  /** @type {string[]} */ value = [];
+  /** @type {Record<string, string>} */ offered = {};
+
+  /** @param {string} name @param {Turns} turns @param {boolean} isFolded */
   constructor(name, { turn, rest }, isFolded) {
     this.name = name;
     this.label = makeElement("span");
@@ -100,7 +120,7 @@ class Pressed {
     const inside = this.fold ? [this.fold.element] : [this.label, this.names];
     this.element = makeElement("div", "dial", { "data-dial": name }, inside);
     this.names.addEventListener("click", (event) => {
-      const { name: pressed } = event.target.closest("button")?.dataset ?? {};
+      const { name: pressed } = under(event, "button")?.dataset ?? {};
       if (!pressed) return;
       this.set(this.value.includes(pressed) ? this.value.filter((one) => one !== pressed) : [...this.value, pressed]);
       turn();
@@ -108,22 +128,25 @@ class Pressed {
     });
   }
 
-  show({ label, help, value, offered }) {
+  /** @param {DialHeader} described */
+  show({ label, help, value, offered = {} }) {
     setText(this.label, label);
     this.element.title = help;
     this.offered = offered;
     this.names.setAttribute("aria-label", label);
+    /** @param {[string, string]} entry */
     const makeName = ([name, text]) =>
       makeElement("button", "segment", { type: "button", "data-name": name }, [text]);
     if (!this.names.children.length) this.names.append(...Object.entries(offered).map(makeName));
     this.set(value);
   }
 
+  /** @param {string[]} value */
   set(value) {
     this.value = value;
     const chosen = value.map((one) => this.offered[one].toLowerCase()).join(", ");
     this.fold?.note(say("chosen", { chosen: chosen || say("none") }));
-    for (const button of this.names.children) button.setAttribute("aria-pressed", String(value.includes(button.dataset.name)));
+    for (const button of childrenOf(this.names)) button.setAttribute("aria-pressed", String(value.includes(button.dataset.name ?? "")));
   }
 
   parameter() {
@@ -132,17 +155,17 @@ class Pressed {
 }
 
 const WHOLE = {
-  valueAt: (step) => step,
-  stepOf: (value) => value,
-  textOf: (value) => String(value),
-  parameterOf: (name, value) => `${name}=${value}`,
+  valueAt: (/** @type {number} */ step) => step,
+  stepOf: (/** @type {number} */ value) => value,
+  textOf: (/** @type {number} */ value) => String(value),
+  parameterOf: (/** @type {string} */ name, /** @type {number} */ value) => `${name}=${value}`,
 };
 
 const TENFOLD = 20; // steps from 1 to 10
 
 const RATIOS = {
-  valueAt: (step) => Math.round(100 * 10 ** (step / TENFOLD)) / 100,
-  stepOf: (value) => Math.round(TENFOLD * Math.log10(value)),
-  textOf: (value) => value.toFixed(2),
-  parameterOf: (_, value) => (value === 1 ? "" : `score=${encodeURIComponent(`score / ${value}`)}`),
+  valueAt: (/** @type {number} */ step) => Math.round(100 * 10 ** (step / TENFOLD)) / 100,
+  stepOf: (/** @type {number} */ value) => Math.round(TENFOLD * Math.log10(value)),
+  textOf: (/** @type {number} */ value) => value.toFixed(2),
+  parameterOf: (/** @type {string} */ _, /** @type {number} */ value) => (value === 1 ? "" : `score=${encodeURIComponent(`score / ${value}`)}`),
 };

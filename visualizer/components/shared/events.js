@@ -1,3 +1,5 @@
+/** @import { Host } from "../types.d.ts" */
+
 const PAUSE = 400; // milliseconds without a change after which the host hears of the last one
 const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
 
@@ -7,6 +9,7 @@ const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", 
  * A message of the host may be older than what was done since: it says up to which number it has heard.
  */
 export class Events {
+  /** @param {Host} host */
   constructor(host) {
     this.host = host;
     this.seq = 0;
@@ -18,19 +21,20 @@ export class Events {
     return this.seq;
   }
 
-  /** Tell the host at once. */
+  /** Tell the host at once. @param {string} name @param {object} facts */
   send(name, facts) {
     this.host.send(name, { ...facts, seq: this.count() });
   }
 
-  /** True if the host knew of all that was done here when it sent something with this number. */
+  /** True if the host knew of all that was done here when it sent something with this number.
+   *  @param {number} seq */
   areKnown(seq) {
     const known = this.isKnown(seq);
     if (known) this.seq = seq;
     return known;
   }
 
-  /** The same of what it has sent already. */
+  /** The same of what it has sent already. @param {number} seq */
   isKnown(seq) {
     return seq >= this.seq;
   }
@@ -41,12 +45,14 @@ export class Events {
  * pause, or before they turn to something else, on the page or outside of it.
  */
 export class ShownEvents extends Events {
-  /** `shown()` gives what is shown by then. */
+  /** `shown()` gives what is shown by then.
+   *  @param {HTMLElement} root @param {Host} host @param {() => object} shown */
   constructor(root, host, shown) {
     super(host);
     this.shown = shown;
     this.isUntold = false;
-    const outside = (event) => event.composedPath().includes(root) || MOVING_KEYS.has(event.key) || this.tell();
+    /** @param {Event & { key?: string }} event */
+    const outside = (event) => event.composedPath().includes(root) || MOVING_KEYS.has(event.key ?? "") || this.tell();
     const leave = () => this.tell();
     document.addEventListener("pointerdown", outside, true);
     document.addEventListener("keydown", outside, true);
@@ -73,7 +79,7 @@ export class ShownEvents extends Events {
     this.host.keep("shown", { ...this.shown(), seq: this.seq });
   }
 
-  /** Tell the host at once, and with it what is shown. */
+  /** Tell the host at once, and with it what is shown. @param {string} name @param {object} facts */
   send(name, facts) {
     this.settle();
     super.send(name, { ...this.shown(), ...facts });

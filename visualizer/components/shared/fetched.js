@@ -1,7 +1,11 @@
+/** @import { MatrixPanel } from "./grid.js" */
 /** @import { HeadControls } from "./head_controls.js" */
+
+/** @import { Header, Host, Mark, Matrix } from "../types.d.ts" */
 
 import { Arrivals } from "./arrivals.js";
 import { Dials } from "./dials.js";
+import { childrenOf } from "./dom.js";
 import { addressOfCell, ExactNumbers } from "./exact.js";
 import { Follower } from "./follower.js";
 import { addressOfLayers, areFew, layersInTurn, withLayers } from "./layers.js";
@@ -13,19 +17,22 @@ import { Picture } from "./picture.js";
  * A picture whose numbers come with its header, or from the address that the header names, once it is near the window.
  * Header and numbers are taken together: until the numbers of a new header are there, the picture stays what it was,
  * words and all.
+ * @template {Header} [Data=Header]
+ * @extends {Picture<Data>}
  */
 export class FetchedPicture extends Picture {
+  /** @param {HTMLElement} root @param {Host} host @param {string} name */
   constructor(root, host, name) {
     super(root, host, name);
     this.arrivals = new Arrivals(root);
     this.endings.push(() => this.arrivals.cancel());
     /** @type {{ address: string | null, source: string, isWhole: boolean } | null} */
     this.numbers = null; // what arrived last, the address of the header that it is of, and where it came from
-    /** @type {{ header: object, addresses: string[] } | null} */
-    this.request = null; // what was asked for last
+    /** @type {{ header: object, addresses: string[] } | null} */ this.request = null; // what was asked for last
   }
 
-  /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there. */
+  /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there.
+   *  @param {Uint8Array} bytes */
   update(bytes) {
     const header = unpack(bytes);
     const addresses = header.address ? this.addressesOf(header) : [];
@@ -37,38 +44,44 @@ export class FetchedPicture extends Picture {
     else if (!isUnderWay) this.fetchNumbers(header, addresses);
   }
 
-  /** True if what is waited for are the numbers of a header, from these addresses in this order. */
+  /** True if what is waited for are the numbers of a header, from these addresses in this order.
+   *  @param {string[]} addresses */
   isUnderWay(addresses) {
     const asked = this.request?.addresses;
     return Boolean(asked) && this.arrivals.awaited === asked && String(addresses) === String(asked);
   }
 
+  /** @param {string} address @param {boolean} areMoreUnderWay */
   hasNumbersOf(address, areMoreUnderWay) {
     return this.numbers !== null && this.numbers.address === address && (this.numbers.isWhole || areMoreUnderWay);
   }
 
+  /** @param {Header} header @param {string[]} addresses */
   fetchNumbers(header, addresses) {
     const request = (this.request = { header, addresses });
     /** @type {any} */
     let found = null;
+    /** @param {Header} answer */
     const takeAnswer = (answer) => {
       const isFirst = !found;
       found = this.joined(found, answer, header);
       this.numbers = { ...found, address: header.address, source: header.address };
-      if (isFirst) this.take({ ...request.header, ...this.numbers });
+      if (isFirst) this.take(/** @type {any} */ ({ ...request.header, ...this.numbers }));
       else this.takeMore();
     };
     if (!this.data) this.setInert(true); // there is nothing to act on yet
     drawWhenNear(this.root, () => this.request === request && this.arrivals.ask(addresses, takeAnswer));
   }
 
+  /** @param {Data} data */
   take(data) {
     if (!this.data) this.setInert(false);
     super.take(data);
   }
 
+  /** @param {boolean} isInert */
   setInert(isInert) {
-    for (const part of this.root.children) part.inert = isInert && part !== this.arrivals.problem;
+    for (const part of childrenOf(this.root)) part.inert = isInert && part !== this.arrivals.problem;
   }
 
   forgetRequest() {
@@ -76,12 +89,13 @@ export class FetchedPicture extends Picture {
     this.arrivals.cancel();
   }
 
-  /** The addresses of a header's numbers, in the order in which they are wanted. */
+  /** The addresses of a header's numbers, in the order in which they are wanted. @param {Header} header */
   addressesOf(header) {
     return [header.address];
   }
 
-  /** The answers so far: `found`, null before the first answer, with one more answer. */
+  /** The answers so far: `found`, null before the first answer, with one more answer.
+   *  @param {Header | null} found @param {Header} answer @param {Header} _header */
   joined(found, answer, _header) {
     return { ...answer, isWhole: true };
   }
@@ -95,11 +109,12 @@ export class FetchedPicture extends Picture {
 /**
  * The same for a picture of the heads of every layer, with `controls` (`HeadControls`): the layer shown is fetched
  * first, and drawn while the others are under way. Dials that a person turns ask for the numbers of where they stand.
+ * @extends {FetchedPicture<Header>}
  */
 export class LayeredPicture extends FetchedPicture {
-  /** @type {HeadControls} */
-  controls;
+  /** @type {HeadControls} */ controls;
 
+  /** @param {HTMLElement} root @param {Host} host @param {string} name */
   constructor(root, host, name) {
     super(root, host, name);
     const follower = new Follower((address) => this.askTurned(address));
@@ -108,7 +123,7 @@ export class LayeredPicture extends FetchedPicture {
       const { dial_address: address } = this.data; // none where no link carries what is shown
       if (address) follower.follow(this.dials.addressFrom(address));
     };
-    this.dials = new Dials({ turn, rest: (dial, value) => this.controls.rest(dial, value) });
+    this.dials = new Dials({ turn, rest: (/** @type {string} */ dial, /** @type {any} */ value) => this.controls.rest(dial, value) });
     this.exact = new ExactNumbers();
     this.endings.push(() => this.exact.forget());
   }
@@ -123,7 +138,9 @@ export class LayeredPicture extends FetchedPicture {
     return name.charAt(0).toUpperCase() + name.slice(1);
   }
 
-  /** The cell of a panel is pointed at: its exact numbers in some matrices are said as well, once they are there. */
+  /** The cell of a panel is pointed at: its exact numbers in some matrices are said as well, once they are there.
+   *  @param {MatrixPanel} panel @param {Record<string, Matrix>} matrices @param {number} head @param {number} row
+   *  @param {number} column @param {() => void} say */
   wantExact(panel, matrices, head, row, column, say) {
     const { source, columns } = this.data;
     const address = source && addressOfCell(source, this.controls.layer, [head, row, column]);
@@ -134,12 +151,14 @@ export class LayeredPicture extends FetchedPicture {
     this.exact.want({ address, matrices, index: row * columns.labels.length + column, say: sayAgain });
   }
 
+  /** @param {Mark[]} marks */
   hear(marks) {
     this.exact.forget();
     super.hear(marks);
   }
 
-  /** Draw the numbers of where the dials stand: of every layer where they are few, else of the one shown. */
+  /** Draw the numbers of where the dials stand: of every layer where they are few, else of the one shown.
+   *  @param {string} address */
   async askTurned(address) {
     const { layer, size } = this.controls;
     const isSmall = areFew(this.countNumbers());
@@ -155,12 +174,15 @@ export class LayeredPicture extends FetchedPicture {
     return layers * heads * rows * columns;
   }
 
-  /** A header with what an answer says of its numbers: padding makes other tokens, and heads have names of their own. */
+  /** A header with what an answer says of its numbers: padding makes other tokens, and heads have names of their own.
+   *  @param {Header} header @param {Header} answer */
   headerWith(header, { rows, columns, layers, head_names }) {
+    /** @param {number} layer */
     const namesOf = (layer) => head_names[layers.indexOf(layer)] ?? head_names[0];
-    return { ...header, rows, columns, head_names: header.head_names.map((_, layer) => namesOf(layer)) };
+    return { ...header, rows, columns, head_names: [...header.head_names.keys()].map(namesOf) };
   }
 
+  /** @param {Header} header */
   addressesOf(header) {
     const { address, head_names: names, rows, columns } = header;
     const nNumbers = names[0].length * rows.labels.length * columns.labels.length;
@@ -168,6 +190,7 @@ export class LayeredPicture extends FetchedPicture {
     return inTurn.map((layers) => addressOfLayers(address, layers));
   }
 
+  /** @param {Header | null} found @param {Header} answer @param {Header} header */
   joined(found, answer, header) {
     return withLayers(found, answer, header.head_names.length);
   }

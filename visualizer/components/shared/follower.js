@@ -3,14 +3,15 @@
  * asked for.
  */
 export class Follower {
-  /** `ask(place)` returns a promise that is kept once the answer is drawn, or there will be none. */
+  /** `ask(place)` returns a promise that is kept once the answer is drawn, or there will be none.
+   *  @param {(place: any) => Promise<unknown>} ask */
   constructor(ask) {
     this.ask = ask;
     this.next = null;
     this.isAsking = false;
   }
 
-  /** The hand is at a place. */
+  /** The hand is at a place. @param {any} place */
   async follow(place) {
     this.next = { place };
     if (this.isAsking) return;

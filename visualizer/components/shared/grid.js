@@ -1,4 +1,4 @@
-/** @import { Axis, Geometry, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
+/** @import { Axis, Cell, Geometry, Mark, Matrix, Numbers, PanelHost, PanelLook, Pen, Scale, Theme, TooltipLine } from "../types.d.ts" */
 
 import { countedAs, labelBeside } from "./axis.js";
 import { contextOf, drawUpwards, edgesOf, outlineCells, setBox, shortened, sizedContext, textContext } from "./canvas.js";
@@ -29,30 +29,21 @@ const labelsCache = new WeakMap();
  * A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
  */
 export class MatrixPanel {
-  /** @type {Matrix} */
-  matrix;
-  /** @type {Reading} */
-  reading;
-  /** @type {{ matrix: Matrix, title: string, isInWords: boolean } | undefined} */
-  said;
-  /** @type {{ matrix: Matrix, around: string, colors: string } | undefined} */
-  painted;
-  /** @type {Geometry} */
-  geometry;
-  /** @type {number} */
-  pixelRatio;
+  /** @type {Matrix} */ matrix;
+  /** @type {PanelLook} */ look;
+  /** @type {Reading} */ reading;
+  /** @type {{ matrix: Matrix, title?: string, isInWords: boolean } | undefined} */ said;
+  /** @type {{ matrix: Matrix, around: string, colors: string } | undefined} */ painted;
+  /** @type {Geometry} */ geometry;
+  /** @type {number} */ pixelRatio;
 
+  /** @param {PanelHost} host */
   constructor(host) {
     this.host = host;
-    this.cursor = null;
-    this.selected = null;
+    /** @type {Cell | null} */ this.cursor = null;
+    /** @type {Cell | null} */ this.selected = null;
     this.lit = { row: -1, column: -1 };
-    this.build();
-    this.listen();
-  }
-
-  build() {
-    const canTitle = Boolean(this.host.title);
+    const canTitle = Boolean(host.title);
     this.dot = makeElement("span", "matrix-dot", { "aria-hidden": "true" });
     this.titleText = makeElement("span", "matrix-title-text");
     this.title = makeElement(canTitle ? "button" : "div", "matrix-title", canTitle ? { type: "button" } : {}, [
@@ -89,6 +80,7 @@ export class MatrixPanel {
     ]);
     this.caption = makeElement("figcaption", "matrix-caption", {}, [this.title, this.subtitle]);
     this.element = makeElement("figure", "matrix", {}, [this.caption, this.body]);
+    this.listen();
   }
 
   listen() {
@@ -102,7 +94,7 @@ export class MatrixPanel {
       setText(this.live, "");
       host.leave();
     });
-    if (host.title) this.title.addEventListener("click", () => host.title(this));
+    this.title.addEventListener("click", () => host.title?.(this));
   }
 
   listenToPointer() {
@@ -119,6 +111,7 @@ export class MatrixPanel {
    * Draw a matrix. look: {scale, title, subtitle, color, hint, valueName, limits, labelled, description}; `color` is
    * the dot before the title, `hint` says what a click does where it leads away; `description` makes the text
    * alternative, after the picture is on the screen, and `rowTexts` the same row by row where it is not the numbers.
+   * @param {Matrix} matrix @param {PanelLook} look
    */
   show(matrix, look) {
     this.matrix = matrix;
@@ -220,10 +213,8 @@ export class MatrixPanel {
       ? signCanvas(matrix, this.look.scale, hatchWidth, hatchHeight, pixelRatio)
       : null;
     if (sign) context.drawImage(sign, Math.round(left * pixelRatio), Math.round(top * pixelRatio));
-    if (matrix.marked) {
-      context.translate(Math.round(left * pixelRatio), Math.round(top * pixelRatio));
-      drawMarked(context, matrix, hatchWidth, hatchHeight, theme);
-    }
+    context.translate(Math.round(left * pixelRatio), Math.round(top * pixelRatio));
+    drawMarked(context, matrix, hatchWidth, hatchHeight, theme);
     context.setTransform(1, 0, 0, 1, 0, 0);
     if (labelled) context.drawImage(this.labelsCanvas(), 0, 0);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
@@ -241,6 +232,7 @@ export class MatrixPanel {
     const around = this.painted?.around;
     const known = labelsCache.get(rowAxis);
     if (known?.around === around && known.columnAxis === columnAxis) return known.canvas;
+    /** @param {Pen} pen */
     const draw = (pen) => {
       pen.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
       drawLabels(pen, matrix, geometry, this.look.scale.theme);
@@ -251,17 +243,18 @@ export class MatrixPanel {
     return canvas;
   }
 
-  /** The row and column under a pointer. */
+  /** The row and column under a pointer. @param {MouseEvent} event */
   cellAt(event) {
     return cellUnder(this.plot.getBoundingClientRect(), event, this.matrix.rows, this.matrix.columns);
   }
 
+  /** @param {MouseEvent} event */
   pointAt(event) {
     const { row, column } = this.cellAt(event);
     this.host.hover(this, row, column, { x: event.clientX, y: event.clientY });
   }
 
-  /** Light a row and a column; -1 is none. */
+  /** Light a row and a column; -1 is none. @param {number} row @param {number} column */
   light(row, column) {
     if (row === this.lit.row && column === this.lit.column) return;
     this.lit = { row, column };
@@ -281,7 +274,7 @@ export class MatrixPanel {
     this.nameLit(hasRow ? row : -1, hasColumn ? column : -1);
   }
 
-  /** Write the lit row's and column's names beside the plot. */
+  /** Write the lit row's and column's names beside the plot. @param {number} row @param {number} column */
   nameLit(row, column) {
     const { left, top, cellWidth, cellHeight, labelled, columnLabels } = this.geometry;
     this.rowName.hidden = !labelled || row < 0;
@@ -298,17 +291,18 @@ export class MatrixPanel {
     }
   }
 
+  /** @param {Axis} axis @param {number} index @param {boolean} short */
   nameOf(axis, index, short) {
     const [number, label] = [countedAs(axis, index), labelBeside(axis, index)];
     return label ? (short ? label : `${number} ${label}`) : String(number);
   }
 
-  /** Outline one cell as selected; null is none. */
+  /** Outline one cell as selected; null is none. @param {Cell | null} cell */
   select(cell) {
     this.selected = cell;
     if (!this.geometry) return;
     const { cellWidth, cellHeight } = this.geometry;
-    const inside = Boolean(cell) && cell.row < this.matrix.rows && cell.column < this.matrix.columns;
+    const inside = cell !== null && cell.row < this.matrix.rows && cell.column < this.matrix.columns;
     const [width, height] = [Math.max(cellWidth, 5), Math.max(cellHeight, 5)];
     const left = (cell?.column ?? 0) * cellWidth + (cellWidth - width) / 2;
     const top = (cell?.row ?? 0) * cellHeight + (cellHeight - height) / 2;
@@ -323,6 +317,7 @@ export class MatrixPanel {
     showBox(this.spot, row >= 0 || column >= 0, left, top, width, height);
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
     const step = stepOfKey(event.key, this.matrix.columns);
     if (hasModifier(event)) return;
@@ -335,7 +330,8 @@ export class MatrixPanel {
     event.stopPropagation();
   }
 
-  /** Move the keyboard's cell; it starts at the selected or else the first cell. */
+  /** Move the keyboard's cell; it starts at the selected or else the first cell.
+   *  @param {number} rowStep @param {number} columnStep */
   moveCursor(rowStep, columnStep) {
     const { rows, columns } = this.matrix;
     const from = this.cursor ?? this.selected ?? { row: 0, column: 0 };
@@ -359,13 +355,15 @@ export class MatrixPanel {
   }
 }
 
-/** True if two matrices have the same hatch and labels. */
+/** True if two matrices have the same hatch and labels. @param {Matrix} one @param {Matrix} other */
 function looksAlike(one, other) {
-  const isSame = (name) => one[name] === other[name];
-  return ["blocked", "emptyRows", "marked", "rowAxis", "columnAxis"].every(isSame);
+  const names = /** @type {const} */ (["blocked", "emptyRows", "marked", "rowAxis", "columnAxis"]);
+  return names.every((name) => one[name] === other[name]);
 }
 
-/** The same by transform, which moves without a new layout; hides the element when not `visible`. */
+/** The same by transform, which moves without a new layout; hides the element when not `visible`.
+ *  @param {HTMLElement} element @param {boolean} visible @param {number} left @param {number} top
+ *  @param {number} width @param {number} height */
 function showBox(element, visible, left, top, width, height) {
   setStyle(element, "visibility", visible ? "visible" : "hidden");
   if (!visible) return;
@@ -374,12 +372,15 @@ function showBox(element, visible, left, top, width, height) {
   setStyle(element, "transform", `translate(${left}px, ${top}px)`);
 }
 
-/** Set a style only when it differs: an unchanged element is not laid out again. */
+/** Set a style only when it differs: an unchanged element is not laid out again.
+ *  @param {HTMLElement} element @param {"visibility" | "width" | "height" | "transform"} name
+ *  @param {string} value */
 function setStyle(element, name, value) {
   if (element.style[name] !== value) element.style[name] = value;
 }
 
-/** Draw the names of the axes and the labels or ticks of both sides. */
+/** Draw the names of the axes and the labels or ticks of both sides.
+ *  @param {Pen} context @param {Matrix} matrix @param {Geometry} geometry @param {Theme} theme */
 export function drawLabels(context, matrix, geometry, theme) {
   const { rowAxis, columnAxis } = matrix;
   context.font = labelFont(theme.font);
@@ -391,7 +392,9 @@ export function drawLabels(context, matrix, geometry, theme) {
   context.globalAlpha = 1;
 }
 
-/** "query ↓ key →" in their roles' colours, on the line above everything. */
+/** "query ↓ key →" in their roles' colours, on the line above everything.
+ *  @param {Pen} context @param {Axis} rowAxis @param {Axis} columnAxis @param {Geometry} geometry
+ *  @param {Theme} theme */
 function drawAxisNames(context, rowAxis, columnAxis, geometry, theme) {
   context.textBaseline = "top";
   context.textAlign = "left";
@@ -401,17 +404,20 @@ function drawAxisNames(context, rowAxis, columnAxis, geometry, theme) {
   context.fillText(`${columnAxis.name} →`, columnNameStart(context, rowAxis, geometry.left), 0);
 }
 
-/** The start of the columns' name: over the plot, or after the name of the rows. */
+/** The start of the columns' name: over the plot, or after the name of the rows.
+ *  @param {Pen} context @param {Axis} rowAxis @param {number} left */
 function columnNameStart(context, rowAxis, left) {
   return Math.max(left, context.measureText(`${rowAxis.name} ↓`).width + 8);
 }
 
-/** The reach of the axes' names: beyond the plot where that is very narrow. */
+/** The reach of the axes' names: beyond the plot where that is very narrow.
+ *  @param {Matrix} matrix @param {number} left @param {string} font */
 function axisNamesWidth({ rowAxis, columnAxis }, left, font) {
   const context = textContext(labelFont(font));
   return Math.ceil(columnNameStart(context, rowAxis, left) + context.measureText(`${columnAxis.name} →`).width) + 1;
 }
 
+/** @param {Pen} context @param {Axis} axis @param {number} rows @param {Geometry} geometry */
 function drawRowLabels(context, axis, rows, { left, top, cellHeight, rowLabels }) {
   context.textAlign = "right";
   context.textBaseline = "middle";
@@ -422,6 +428,7 @@ function drawRowLabels(context, axis, rows, { left, top, cellHeight, rowLabels }
   }
 }
 
+/** @param {Pen} context @param {Axis} axis @param {number} columns @param {Geometry} geometry */
 function drawColumnLabels(context, axis, columns, { left, top, cellWidth, columnLabels }) {
   const widest = String(countedAs(axis, columns - 1)).length * 7 + 5;
   const step = columnLabels === "ticks" ? tickStep(cellWidth, Math.max(26, widest)) : 1;
@@ -439,7 +446,7 @@ function drawColumnLabels(context, axis, columns, { left, top, cellWidth, column
   }
 }
 
-/** A number as it stands in a cell: two decimals where they fit. */
+/** A number as it stands in a cell: two decimals where they fit. @param {number} value */
 export function cellNumber(value) {
   const size = Math.abs(value);
   return size < 10 ? withMinusSign(value.toFixed(2)).replace(/^−(?=0\.00$)/, "") : shortNumber(value);
@@ -448,7 +455,8 @@ export function cellNumber(value) {
 /** The strength of a number that rounds to zero: no stronger than can be read (4.5 to 1 on the background). */
 export const STEPS_BACK = 0.6;
 
-/** Write every number into its cell. */
+/** Write every number into its cell.
+ *  @param {Pen} context @param {Matrix} matrix @param {Geometry} geometry @param {Scale} scale */
 function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scale) {
   context.font = labelFont(scale.theme.font);
   context.textAlign = "center";
@@ -468,7 +476,8 @@ function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scal
   context.globalAlpha = 1;
 }
 
-/** Mark the rows whose every key is blocked: in words where there is room, else by a bar at the edge. */
+/** Mark the rows whose every key is blocked: in words where there is room, else by a bar at the edge.
+ *  @param {Pen} context @param {Pick<Matrix, "rows" | "emptyRows">} matrix @param {Geometry} geometry @param {Theme} theme */
 export function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidth, labelled }, theme) {
   context.fillStyle = theme.warning;
   context.font = `600 ${labelFont(theme.font)}`;
@@ -477,23 +486,26 @@ export function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidt
   const text = NO_KEY_LEFT;
   const inWords = labelled && cellHeight >= 12 && context.measureText(text).width + 8 <= plotWidth;
   for (let row = 0; row < matrix.rows; row++) {
-    if (!matrix.emptyRows[row]) continue;
+    if (!matrix.emptyRows?.[row]) continue;
     const y = top + row * cellHeight;
     if (inWords) drawPlate(context, text, left + plotWidth / 2, y + cellHeight / 2, theme);
     else context.fillRect(left, y, 3, Math.max(1, cellHeight));
   }
 }
 
-/** Draw a line around the marked cells, on one of the background that parts it from dark cells. */
+/** Draw a line around the marked cells, on one of the background that parts it from dark cells.
+ *  @param {Pen} context @param {Matrix} matrix @param {number} width @param {number} height @param {Theme} theme */
 function drawMarked(context, matrix, width, height, theme) {
   const { marked, rows, columns } = matrix;
+  if (!marked) return;
   const [across, down] = [edgesOf(columns, width), edgesOf(rows, height)];
   const line = across[1] < 6 ? 1 : Math.min(4, Math.floor(across[1] / 8));
   outlineCells(context, marked, across, down, { color: theme.background, line: line * 2 });
   outlineCells(context, marked, across, down, { color: theme.warning, line });
 }
 
-/** A word on a plate of the page's background, centred on a point. */
+/** A word on a plate of the page's background, centred on a point.
+ *  @param {Pen} context @param {string} text @param {number} x @param {number} y @param {Theme} theme */
 function drawPlate(context, text, x, y, theme) {
   const width = context.measureText(text).width + 10;
   context.fillStyle = theme.background;
@@ -525,7 +537,7 @@ export function describeCell(matrix, valueName, row, column) {
   return lines;
 }
 
-/** A tooltip line as plain text. */
+/** A tooltip line as plain text. @param {TooltipLine} line */
 export function lineText({ parts }) {
   return parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
 }
@@ -595,7 +607,8 @@ export function marksOfCell(rowAxis, columnAxis, row, column) {
   return marks;
 }
 
-/** The role of an axis' marks: what its name says, else what its side says. */
+/** The role of an axis' marks: what its name says, else what its side says.
+ *  @param {Axis} axis @param {string} sideRole */
 function markRole(axis, sideRole) {
   return axis.name === "query" || axis.name === "key" ? axis.name : sideRole;
 }

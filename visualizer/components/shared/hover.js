@@ -19,6 +19,7 @@ export function publishHover(marks, origin) {
  * @param {(hover: {marks: Mark[], origin: object}) => void} callback
  */
 export function subscribeHover(callback) {
+  /** @param {any} event */
   const listener = (event) => callback(event.detail);
   window.addEventListener(HOVER_EVENT, listener);
   return () => window.removeEventListener(HOVER_EVENT, listener);

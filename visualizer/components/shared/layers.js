@@ -1,6 +1,7 @@
-/** @import { PackedArray } from "../types.d.ts" */
+/** @import { Header, PackedArray } from "../types.d.ts" */
 
 import { must } from "./must.js";
+import { sizeOf } from "./payload.js";
 
 const AT_ONCE = 2 ** 18; // the most numbers that are fetched for every move of the pointer
 const IN_ONE_ANSWER = 2 ** 25; // the most that the server makes ready at a time, if one layer has no more
@@ -10,20 +11,25 @@ const IN_ONE_ANSWER = 2 ** 25; // the most that the server makes ready at a time
  *
  * numbers: what arrived earlier; null before anything did. answer: as `pictures/heads` gives it, with the layers that
  * it is of in `layers`, and in `shared` the arrays that are the same for all layers. nLayers: how many there are.
+ * @param {Header | null} numbers @param {Header} answer @param {number} nLayers
  */
 export function withLayers(numbers, answer, nLayers) {
   const largest = numbers?.layer_max ?? new Array(nLayers).fill(1);
-  answer.layers.forEach((layer, i) => (largest[layer] = answer.layer_max[i]));
+  /** @type {number[]} */
+  const layers = answer.layers;
+  layers.forEach((layer, i) => (largest[layer] = answer.layer_max[i]));
   const arrays = Object.entries(answer.arrays).map(([name, array]) => [
     name,
-    answer.shared.includes(name) ? array : placed(numbers?.arrays[name], array, answer, nLayers),
+    answer.shared.includes(name) ? array : placed(numbers?.arrays[name], array, layers, nLayers),
   ]);
-  const arrived = new Set([...(numbers?.arrived ?? []), ...answer.layers]);
+  const arrived = new Set([...(numbers?.arrived ?? []), ...layers]);
   return { arrays: Object.fromEntries(arrays), layer_max: largest, arrived, isWhole: arrived.size === nLayers };
 }
 
-/** The array of all layers with those of an answer in their places: in `byLayer`, since nothing is copied. */
-function placed(before, array, { layers }, nLayers) {
+/** The array of all layers with those of an answer in their places: in `byLayer`, since nothing is copied.
+ *  @param {PackedArray | undefined} before @param {PackedArray} array @param {number[]} layers
+ *  @param {number} nLayers */
+function placed(before, array, layers, nLayers) {
   if (layers.length === nLayers) return array;
   const [, ...shape] = array.shape;
   const byLayer = new Map(before?.byLayer);
@@ -31,9 +37,10 @@ function placed(before, array, { layers }, nLayers) {
   return { ...array, data: null, byLayer, shape: [nLayers, ...shape] };
 }
 
+/** @param {PackedArray} array @param {number} i */
 function partOf(array, i) {
   const [, ...shape] = array.shape;
-  const size = shape.reduce((product, count) => product * count, 1);
+  const size = sizeOf(shape);
   return { ...array, data: array.data.subarray(i * size, (i + 1) * size), shape: [1, ...shape] };
 }
 
@@ -47,7 +54,8 @@ export function layerOf(array, layer) {
   return array.byLayer ? must(array.byLayer.get(layer), `layer ${layer} has not arrived`) : partOf(array, layer);
 }
 
-/** The requests for some layers of so many numbers each: the one shown first, the others after it. */
+/** The requests for some layers of so many numbers each: the one shown first, the others after it.
+ *  @param {number} shown @param {number[]} layers @param {number} nNumbers */
 export function layersInTurn(shown, layers, nNumbers) {
   const others = layers.filter((layer) => layer !== shown);
   const size = Math.max(1, Math.floor(IN_ONE_ANSWER / nNumbers));
@@ -56,12 +64,13 @@ export function layersInTurn(shown, layers, nNumbers) {
   return inTurn;
 }
 
-/** True if the numbers of all layers are few enough to be fetched for every move of the pointer. */
+/** True if the numbers of all layers are few enough to be fetched for every move of the pointer.
+ *  @param {number} nNumbers */
 export function areFew(nNumbers) {
   return nNumbers <= AT_ONCE;
 }
 
-/** The address of some layers of a picture. */
+/** The address of some layers of a picture. @param {string} address @param {number[]} layers */
 export function addressOfLayers(address, layers) {
   return `${address}&layers=${layers.join(",")}`;
 }

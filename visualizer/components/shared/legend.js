@@ -1,3 +1,5 @@
+/** @import { Scale, Theme } from "../types.d.ts" */
+
 import { drawHatch } from "./bars.js";
 import { contextOf, sizedContext } from "./canvas.js";
 import { makeElement, setChildren, setText } from "./dom.js";
@@ -20,7 +22,8 @@ export function makeLegend() {
   let shown = "";
   return {
     element,
-    /** Show a scale made by `makeScale`; `text` names it, `blocked` says whether any cell is hatched. */
+    /** Show a scale made by `makeScale`; `text` names it, `blocked` says whether any cell is hatched.
+     *  @param {Scale} scale */
     update(scale, { text = "", blocked = false } = {}) {
       const { theme, palette, low, high, curve } = scale;
       const wanted = JSON.stringify([text, blocked, theme.name, palette, low, high, curve]);
@@ -39,13 +42,14 @@ export function makeLegend() {
   };
 }
 
-/** The numbers under a colour bar, evenly spaced along it. */
+/** The numbers under a colour bar, evenly spaced along it. @param {Scale} scale */
 function legendTicks({ palette, low, high, curve }) {
   if (palette === "diverging") return [low, (low + high) / 2, high];
   if (curve === "root") return [low, low + (high - low) / 4, high];
   return [low, high];
 }
 
+/** @param {HTMLCanvasElement} canvas @param {Scale} scale */
 function drawLegendBar(canvas, scale) {
   const context = contextOf(canvas);
   const image = context.createImageData(256, 1);
@@ -55,6 +59,7 @@ function drawLegendBar(canvas, scale) {
 
 const SWATCH = { left: 0, top: 0, width: 16, height: 10 };
 
+/** @param {HTMLCanvasElement} canvas @param {Theme} theme */
 function drawSwatch(canvas, theme) {
   const ratio = pixelRatioOf(canvas);
   const context = sizedContext(canvas, Math.round(SWATCH.width * ratio), Math.round(SWATCH.height * ratio));
@@ -62,7 +67,7 @@ function drawSwatch(canvas, theme) {
   drawHatch(context, SWATCH, theme, ratio);
 }
 
-/** A number short enough for a cell or a tick: at most three digits. */
+/** A number short enough for a cell or a tick: at most three digits. @param {number} value */
 export function shortNumber(value) {
   if (!Number.isFinite(value)) return formatNumber(value);
   const size = Math.abs(value);

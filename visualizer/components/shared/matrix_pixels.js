@@ -1,16 +1,18 @@
-/** @import { Matrix, Scale, Steps, Theme } from "../types.d.ts" */
+/** @import { Matrix, Numbers, PaletteName, Pen, Scale, Steps, Theme } from "../types.d.ts" */
 
 import { contextOf } from "./canvas.js";
 import { drawnBy } from "./svg_pen.js";
 import { colorTable, pixelOf } from "./theme.js";
 
+/** @typedef {Pick<Matrix, "rows" | "columns" | "blocked" | "steps"> & { values?: Float32Array }} Cells a matrix without its axes */
+
 const MANY_TOKENS = 48;
 
 /**
  * The way from numbers to pixels.
- * palette: "sequential" | "sequential_neutral" | "diverging"; bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
+ * bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
  * @param {Theme} theme
- * @param {string} palette
+ * @param {PaletteName} palette
  * @param {number[]} bounds
  * @returns {Scale}
  */
@@ -41,7 +43,8 @@ export function weightScale(theme, largest, curve) {
   return makeScale(theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], curve);
 }
 
-/** Among many tokens single weights are so small that the root curve is the better start. */
+/** Among many tokens single weights are so small that the root curve is the better start.
+ *  @param {number} columns */
 export function usualCurve(columns) {
   return columns >= MANY_TOKENS ? "root" : "linear";
 }
@@ -98,7 +101,8 @@ function paintSteps(pixels, steps, blocked, scale) {
 /** @type {{ count: number, unit: number, power: number, table: Uint32Array, low: number, perStep: number, pixels: Uint32Array } | undefined} */
 let stepTable;
 
-/** The pixel of every step there is; kept, since all heads of a layer have the same. */
+/** The pixel of every step there is; kept, since all heads of a layer have the same.
+ *  @param {Steps} steps @param {Scale} scale */
 function pixelsOfSteps({ data, scale: unit, power }, scale) {
   const { table, low, perStep } = scale;
   const count = 2 ** (8 * data.BYTES_PER_ELEMENT);
@@ -111,7 +115,7 @@ function pixelsOfSteps({ data, scale: unit, power }, scale) {
   return pixels;
 }
 
-/** The numbers of a matrix without decoding equal steps: `numbers * unit` are its values. */
+/** The numbers of a matrix without decoding equal steps: `numbers * unit` are its values. @param {Matrix} matrix */
 export function storedNumbers(matrix) {
   const { steps = null } = matrix;
   return steps?.power === 1 ? { numbers: steps.data, unit: steps.scale } : { numbers: matrix.values, unit: 1 };
@@ -120,24 +124,28 @@ export function storedNumbers(matrix) {
 /**
  * A matrix made smaller by keeping the number of largest size under each pixel: thin diagonals and single strong
  * cells survive. A pixel is blocked only when everything under it is.
+ * @param {Cells} matrix @param {number} outRows @param {number} outColumns
+ * @returns {Cells}
  */
 export function poolMatrix(matrix, outRows, outColumns) {
-  const { blocked, rows, columns, steps = null } = matrix;
+  const { blocked, rows, columns, steps } = matrix; // the values of steps are made when they are asked for
   const size = { rows: outRows, columns: outColumns };
   const outBlocked = new Uint8Array(outRows * outColumns).fill(1);
   const columnOf = Uint16Array.from({ length: columns }, (_, column) => (column * outColumns) / columns);
   const startOf = Uint32Array.from({ length: rows }, (_, row) => Math.floor((row * outRows) / rows) * outColumns);
   if (steps) {
-    const data = new steps.data.constructor(outRows * outColumns);
+    const data = new /** @type {any} */ (steps.data).constructor(outRows * outColumns);
     poolSteps(steps.data, blocked, startOf, columnOf, data, outBlocked);
     return { steps: { ...steps, data }, blocked: outBlocked, ...size };
   }
-  const values = new Float32Array(outRows * outColumns);
-  poolNumbers(matrix.values, blocked, startOf, columnOf, values, outBlocked);
-  return { values, blocked: outBlocked, ...size };
+  const largest = new Float32Array(outRows * outColumns);
+  poolNumbers(matrix.values ?? NO_NUMBERS, blocked, startOf, columnOf, largest, outBlocked);
+  return { values: largest, blocked: outBlocked, ...size };
 }
 
-/** Steps are none below zero: the largest one is kept. */
+/** Steps are none below zero: the largest one is kept.
+ *  @param {Numbers} data @param {Uint8Array | null} blocked @param {Uint32Array} startOf
+ *  @param {Uint16Array} columnOf @param {Numbers} largest @param {Uint8Array} outBlocked */
 function poolSteps(data, blocked, startOf, columnOf, largest, outBlocked) {
   const columns = columnOf.length;
   for (let row = 0, i = 0; row < startOf.length; row++) {
@@ -154,6 +162,8 @@ function poolSteps(data, blocked, startOf, columnOf, largest, outBlocked) {
   }
 }
 
+/** @param {Float32Array} values @param {Uint8Array | null} blocked @param {Uint32Array} startOf
+ *  @param {Uint16Array} columnOf @param {Float32Array} largest @param {Uint8Array} outBlocked */
 function poolNumbers(values, blocked, startOf, columnOf, largest, outBlocked) {
   const columns = columnOf.length;
   for (let row = 0, i = 0; row < startOf.length; row++) {
@@ -170,12 +180,14 @@ function poolNumbers(values, blocked, startOf, columnOf, largest, outBlocked) {
   }
 }
 
+const NO_NUMBERS = new Float32Array();
 const poolCache = new WeakMap();
 
-/** The matrix in at most so many rows and columns. */
+/** The matrix in at most so many rows and columns.
+ *  @param {Cells} matrix @param {number} rows @param {number} columns */
 function inSize(matrix, rows, columns) {
   if (rows >= matrix.rows && columns >= matrix.columns) return matrix;
-  const pooled = matrix.steps ? pooledSteps(matrix, rows, columns) : poolMatrix(matrix, rows, columns);
+  const pooled = matrix.steps ? pooledSteps(matrix, matrix.steps, rows, columns) : poolMatrix(matrix, rows, columns);
   poolCache.set(matrix, pooled);
   return pooled;
 }
@@ -183,12 +195,14 @@ function inSize(matrix, rows, columns) {
 const SIZES_KEPT = 2; // a panel's and that of the small picture
 const stepsCache = new WeakMap();
 
-/** Steps came so and never change: how they were made smaller last is kept with the bytes that they came in. */
-function pooledSteps(matrix, rows, columns) {
-  const { buffer, byteOffset } = matrix.steps.data;
+/** Steps came so and never change: how they were made smaller last is kept with the bytes that they came in.
+ *  @param {Cells} matrix @param {Steps} steps @param {number} rows @param {number} columns */
+function pooledSteps(matrix, steps, rows, columns) {
+  const { buffer, byteOffset } = steps.data;
   if (!stepsCache.has(buffer)) stepsCache.set(buffer, new Map());
   const ofBuffer = stepsCache.get(buffer);
   const kept = ofBuffer.get(byteOffset) ?? [];
+  /** @param {{ pooled: Cells, of: Uint8Array | null }} one */
   const isThis = ({ pooled, of }) => of === matrix.blocked && pooled.rows === rows && pooled.columns === columns;
   const known = kept.find(isThis);
   if (known) return known.pooled;
@@ -197,21 +211,24 @@ function pooledSteps(matrix, rows, columns) {
   return pooled;
 }
 
-/** Make a matrix ready to be drawn as large as a canvas is. */
+/** Make a matrix ready to be drawn as large as a canvas is.
+ *  @param {Matrix} matrix @param {HTMLCanvasElement} canvas */
 export function makeReady(matrix, canvas) {
   if (matrix.steps) inSize(matrix, Math.min(matrix.rows, canvas.height), Math.min(matrix.columns, canvas.width));
 }
 
-/** The same as it has just been drawn, where it was drawn in this size. */
+/** The same as it has just been drawn, where it was drawn in this size.
+ *  @param {Cells} matrix @param {number} rows @param {number} columns */
 function asDrawn(matrix, rows, columns) {
   const pooled = poolCache.get(matrix);
   return pooled?.rows === rows && pooled.columns === columns ? pooled : inSize(matrix, rows, columns);
 }
 
-/** Write the pixels of a matrix, one a cell. */
+/** Write the pixels of a matrix, one a cell.
+ *  @param {Uint32Array} pixels @param {Cells} matrix @param {Scale} scale */
 function paintMatrix(pixels, matrix, scale) {
   if (matrix.steps) paintSteps(pixels, matrix.steps, matrix.blocked, scale);
-  else paintPixels(pixels, matrix.values, matrix.blocked, scale);
+  else paintPixels(pixels, matrix.values ?? NO_NUMBERS, matrix.blocked, scale);
 }
 
 /**
@@ -262,6 +279,8 @@ const hatchCache = new WeakMap();
 /**
  * The hatch of all blocked cells as a canvas of `width` by `height` device pixels, or null when nothing is blocked.
  * Heads share a mask, so the last size drawn is kept with the mask.
+ * @param {Uint8Array | null} blocked @param {number} rows @param {number} columns @param {number} width
+ * @param {number} height @param {Theme} theme @param {number} pixelRatio
  */
 export function hatchCanvas(blocked, rows, columns, width, height, theme, pixelRatio) {
   if (!blocked || !blocked.some(Boolean)) return null;
@@ -273,7 +292,9 @@ export function hatchCanvas(blocked, rows, columns, width, height, theme, pixelR
   return canvas;
 }
 
-/** A tile, or its plain colour, over the cells with a flag, as a canvas of `width` by `height` device pixels. */
+/** A tile, or its plain colour, over the cells with a flag, as a canvas of `width` by `height` device pixels.
+ *  @param {Uint8Array} flags @param {number} rows @param {number} columns @param {number} width
+ *  @param {number} height @param {OffscreenCanvas} tile @param {string} plain */
 function patternCanvas(flags, rows, columns, width, height, tile, plain) {
   const canvas = new OffscreenCanvas(width, height);
   const context = contextOf(canvas);
@@ -293,7 +314,8 @@ function patternCanvas(flags, rows, columns, width, height, tile, plain) {
   });
 }
 
-/** A tile over and over; its plain colour where the browser has lost what was drawn on it, which it may at any time. */
+/** A tile over and over; its plain colour where the browser has lost what was drawn on it, which it may at any time.
+ *  @param {Pen} context @param {OffscreenCanvas} tile @param {string} plain */
 export function tiled(context, tile, plain) {
   try {
     return context.createPattern(tile, "repeat") ?? plain;
@@ -304,7 +326,8 @@ export function tiled(context, tile, plain) {
   }
 }
 
-/** The runs of cells with a flag: row, first column, and the column after the last. */
+/** The runs of cells with a flag: row, first column, and the column after the last.
+ *  @param {Uint8Array} flags @param {number} rows @param {number} columns */
 function* runsOf(flags, rows, columns) {
   for (let row = 0; row < rows; row++) {
     for (let from = 0, to = 0; from < columns; from = to + 1) {
@@ -314,7 +337,8 @@ function* runsOf(flags, rows, columns) {
   }
 }
 
-/** A square tile, which a pen that writes SVG draws again in lines. */
+/** A square tile, which a pen that writes SVG draws again in lines.
+ *  @param {number} size @param {(pen: Pen) => void} draw */
 function makeTile(size, draw) {
   const tile = new OffscreenCanvas(size, size);
   draw(contextOf(tile));
@@ -328,20 +352,21 @@ const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and 
  * not depend on seeing colours. Null where no number is clearly below zero.
  * @param {Matrix} matrix
  * @param {Scale} scale
+ * @param {number} width @param {number} height @param {number} pixelRatio
  */
 export function signCanvas(matrix, scale, width, height, pixelRatio) {
   const rows = Math.min(matrix.rows, height);
   const columns = Math.min(matrix.columns, width);
   const source = asDrawn(matrix, rows, columns);
   const limit = scale.low * FAINT;
-  const { values, blocked } = source;
+  const { values = NO_NUMBERS, blocked } = source;
   const isBelow = new Uint8Array(values.length);
   for (let i = 0; i < values.length; i++) isBelow[i] = values[i] < limit && !blocked?.[i] ? 1 : 0;
   if (!isBelow.includes(1)) return null;
   return patternCanvas(isBelow, rows, columns, width, height, signTile(scale.theme, pixelRatio), "transparent");
 }
 
-/** One tile of level lines in the colour of the background. */
+/** One tile of level lines in the colour of the background. @param {Theme} theme @param {number} pixelRatio */
 function signTile(theme, pixelRatio) {
   const size = Math.max(3, Math.round(4 * pixelRatio));
   return makeTile(size, (context) => {
@@ -351,7 +376,8 @@ function signTile(theme, pixelRatio) {
   });
 }
 
-/** An opaque pixel for each blocked cell. */
+/** An opaque pixel for each blocked cell.
+ *  @param {Uint8Array} blocked @param {number} rows @param {number} columns */
 function maskCanvas(blocked, rows, columns) {
   const canvas = new OffscreenCanvas(columns, rows);
   const context = contextOf(canvas);
@@ -375,6 +401,7 @@ export function hatchTile(theme, pixelRatio) {
   return HATCHES.get(name);
 }
 
+/** @param {Theme} theme @param {number} pixelRatio */
 function makeHatch(theme, pixelRatio) {
   const size = Math.round(6 * pixelRatio);
   return makeTile(size, (context) => {
@@ -392,7 +419,7 @@ function makeHatch(theme, pixelRatio) {
   });
 }
 
-/** Black or white, whichever reads better on a canvas pixel. */
+/** Black or white, whichever reads better on a canvas pixel. @param {number} pixel */
 export function inkOn(pixel) {
   const luminance = 0.299 * (pixel & 255) + 0.587 * ((pixel >> 8) & 255) + 0.114 * ((pixel >> 16) & 255);
   return luminance > 150 ? "#14161c" : "#ffffff";

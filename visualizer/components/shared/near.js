@@ -5,6 +5,7 @@ import { whenIdle } from "./dom.js";
 const MARGIN = "50%"; // of the window, on each side: what is about to be seen is drawn already
 const states = new WeakMap();
 const waiting = new Set(); // weak references to the elements whose drawing waits: removed ones can be forgotten
+/** @type {Element[]} */
 const newcomers = [];
 /** @type {IntersectionObserver[] | undefined} */
 let observers;
@@ -12,6 +13,7 @@ let observers;
 /**
  * Draw an element now if it is in the window, soon if it is near it, else when it comes there; of several drawings of
  * one element that wait, only the last is done.
+ * @param {HTMLElement} element @param {() => unknown} draw
  */
 export function drawWhenNear(element, draw) {
   observers ??= observe();
@@ -54,6 +56,7 @@ export function drawAll() {
   waiting.clear();
 }
 
+/** @param {Element} element */
 function drawNow(element) {
   const state = states.get(element);
   const draw = state.waiting;
@@ -62,12 +65,14 @@ function drawNow(element) {
   draw?.();
 }
 
+/** @param {Element} element */
 export function isInWindow(element) {
   const { top, bottom } = element.getBoundingClientRect();
   return top < window.innerHeight && bottom > 0;
 }
 
-/** Some elements have come to where they are near or seen, or have left it. */
+/** Some elements have come to where they are near or seen, or have left it.
+ *  @param {IntersectionObserverEntry[]} entries @param {"isNear" | "isSeen"} where */
 function note(entries, where) {
   for (const { target, isIntersecting } of entries) {
     states.get(target)[where] = isIntersecting;

@@ -1,3 +1,5 @@
+/** @import { OverviewSource } from "../types.d.ts" */
+
 import { contextOf, setBox, sizedContext } from "./canvas.js";
 import { clamp, makeElement } from "./dom.js";
 import { paintSquare } from "./matrix_pixels.js";
@@ -15,21 +17,25 @@ const NAMES = 26; // the width of the layers' names
 const MOST_READ = 2 ** 18; // numbers that are put into words; of more, those of the layer looked at
 const USUAL = { largest: 40, tallest: 290 };
 
-/** The least width of an overview of so many heads, whose layers fit. */
+/** The least width of an overview of so many heads, whose layers fit. @param {number} heads */
 export function leastWidth(heads) {
   return NAMES + heads * (SMALLEST_THUMBNAIL + GAP);
 }
 
-/** The width of an overview of so many heads in more layers than fit. */
+/** The width of an overview of so many heads in more layers than fit. @param {number} heads */
 export function widthOf(heads) {
   return NAMES + heads * (SMALLEST_OF_MANY + GAP);
 }
+
+/** @typedef {{ layer: number, head: number, option: HTMLElement, square: { left: number, top: number, size: number } }} Thumbnail */
 
 /**
  * A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. All are
  * drawn on one canvas below the buttons: the browser composes each canvas of a page by itself, in every frame.
  */
 export class Overview {
+  /** @type {OverviewSource} */ source;
+  /** @type {string} */ arrangement;
   /** @type {{ width: number, height: number }} that all take, in device pixels */
   room;
   /** @type {{ image: ImageData, pixels: Uint32Array }} what is on the canvas */
@@ -38,6 +44,7 @@ export class Overview {
   /**
    * `onSelect(layer, head)` is called when a person selects a thumbnail; `largest` is the most that one takes, and
    * `tallest` all of them together, unless they are as small as they can be.
+   * @param {(layer: number, head: number) => void} onSelect
    */
   constructor(onSelect, { largest, tallest } = USUAL) {
     this.onSelect = onSelect;
@@ -47,8 +54,8 @@ export class Overview {
     this.canvas = makeElement("canvas", "overview-pictures", { "aria-hidden": "true" });
     this.reading = new Reading();
     this.element = makeElement("div", "overview", {}, [this.table, this.reading.element]);
-    this.thumbnails = [];
-    this.waiting = [];
+    /** @type {Thumbnail[]} */ this.thumbnails = [];
+    /** @type {Thumbnail[]} */ this.waiting = [];
     this.table.addEventListener("click", (event) => this.onClick(event));
     this.table.addEventListener("keydown", (event) => this.onKey(event));
   }
@@ -63,6 +70,7 @@ export class Overview {
    * they begin with another layer than 0, `layerName(layer)` where layers are called otherwise than by their place, and
    * `drawn(layer)` where not all are there to be drawn. It is done in slices, the layer shown first, so that nothing
    * waits for them.
+   * @param {OverviewSource} source @param {number} layer @param {number} head @param {number} width
    */
   show(source, layer, head, width) {
     this.arrange(source, width);
@@ -70,17 +78,20 @@ export class Overview {
     this.drawSoon(source, layer);
   }
 
+  /** @param {OverviewSource} source @param {number} layer */
   drawSoon(source, layer) {
     this.begin(source, layer);
     this.timer = setTimeout(() => this.drawSome(), 0);
   }
 
-  /** Draw thumbnails that are arranged already, as many of them at once as there is time for. */
+  /** Draw thumbnails that are arranged already, as many of them at once as there is time for.
+   *  @param {OverviewSource} source @param {number} layer */
   drawAtOnce(source, layer) {
     this.begin(source, layer);
     this.drawSome();
   }
 
+  /** @param {OverviewSource} source @param {number} layer */
   begin(source, layer) {
     clearTimeout(this.timer);
     this.source = source;
@@ -92,7 +103,8 @@ export class Overview {
     this.reading.writeSoon(say("reading"), () => this.inWords(drawnNow, layer));
   }
 
-  /** One text for each small picture: which key each query looks at most. */
+  /** One text for each small picture: which key each query looks at most.
+   *  @param {Thumbnail[]} thumbnails @param {number} layer */
   inWords(thumbnails, layer) {
     const { matrix } = this.source;
     const first = thumbnails.length ? matrix(thumbnails[0].layer, thumbnails[0].head).values.length : 0;
@@ -100,11 +112,13 @@ export class Overview {
     return read.map((one) => `${this.nameOf(one)}: ${strongestKeys(matrix(one.layer, one.head))}`);
   }
 
+  /** @param {{ layer: number, head: number }} place */
   nameOf({ layer, head }) {
     return `${this.source.layerName?.(layer) ?? say("layer", { layer })}, ${this.source.name(layer, head)}`;
   }
 
-  /** Make room for the thumbnails of some heads in the layers from `first` on. */
+  /** Make room for the thumbnails of some heads in the layers from `first` on.
+   *  @param {Pick<OverviewSource, "layers" | "heads" | "first" | "layerName">} source @param {number} width */
   arrange({ layers, heads, first = 0, layerName = (layer) => say("layer", { layer }) }, width) {
     const room = Math.min((width - NAMES) / heads, this.tallest / (layers - first));
     const smallest = this.tallest < (layers - first) * (SMALLEST_THUMBNAIL + GAP) ? SMALLEST_OF_MANY : SMALLEST_THUMBNAIL;
@@ -117,8 +131,10 @@ export class Overview {
     this.makeRoom(size, heads, layers - first);
   }
 
+  /** @param {number} first @param {string[]} names @param {number} heads */
   makeThumbnails(first, names, heads) {
     this.thumbnails = [];
+    /** @param {string} text */
     const nameOf = (text) => makeElement("span", "overview-name", { "aria-hidden": "true" }, [text]);
     const columns = Array.from({ length: heads }, (_, head) => nameOf(`h${head}`));
     this.table.replaceChildren(this.canvas, nameOf(""), ...columns);
@@ -128,15 +144,18 @@ export class Overview {
     });
   }
 
+  /** @param {number} layer @param {number} head */
   makeThumbnail(layer, head) {
     const option = makeElement("div", "thumbnail", { role: "option" });
     this.thumbnails.push({ layer, head, option, square: { left: 0, top: 0, size: 0 } });
     return option;
   }
 
-  /** Have a canvas below so many thumbnails, and say where on it each is, in device pixels. */
+  /** Have a canvas below so many thumbnails, and say where on it each is, in device pixels.
+   *  @param {number} size @param {number} columns @param {number} rows */
   makeRoom(size, columns, rows) {
     const ratio = pixelRatioOf(this.element);
+    /** @param {number} index */
     const edge = (index) => Math.round(index * (size + GAP) * ratio);
     this.thumbnails.forEach((one, index) => {
       const [left, top] = [edge(index % columns), edge(Math.floor(index / columns))];
@@ -149,7 +168,7 @@ export class Overview {
   drawSome() {
     const start = performance.now();
     this.takeRoom();
-    while (this.waiting.length && performance.now() - start < THUMBNAIL_BUDGET) this.draw(this.waiting.shift());
+    while (this.waiting.length && performance.now() - start < THUMBNAIL_BUDGET) this.waiting.splice(0, 1).forEach((one) => this.draw(one));
     contextOf(this.canvas).putImageData(this.drawn.image, 0, 0);
     if (this.waiting.length) this.timer = setTimeout(() => this.drawSome(), 0);
   }
@@ -162,6 +181,7 @@ export class Overview {
     this.drawn = { image, pixels: new Uint32Array(image.data.buffer) };
   }
 
+  /** @param {Thumbnail} thumbnail */
   draw({ layer, head, option, square }) {
     const label = this.nameOf({ layer, head });
     if (option.title !== label) {
@@ -172,7 +192,7 @@ export class Overview {
     paintSquare(pixels, image.width, square, this.source.matrix(layer, head), this.source.scale(layer));
   }
 
-  /** Outline the layer shown and its head. */
+  /** Outline the layer shown and its head. @param {number} layer @param {number} head */
   mark(layer, head) {
     for (const one of this.thumbnails) {
       one.option.classList.toggle("thumbnail-layer", one.layer === layer);
@@ -182,13 +202,15 @@ export class Overview {
     }
   }
 
+  /** @param {Event} event */
   onClick(event) {
-    const found = this.thumbnails.find(({ option }) => option.contains(event.target));
+    const found = this.thumbnails.find(({ option }) => event.composedPath().includes(option));
     if (found) this.onSelect(found.layer, found.head);
   }
 
-  /** The arrow keys move through the thumbnails as through a table. */
+  /** The arrow keys move through the thumbnails as through a table. @param {KeyboardEvent} event */
   onKey(event) {
+    /** @type {Record<string, number[]>} */
     const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const from = this.thumbnails.find(({ option }) => option === event.target);
     if (!from || !steps[event.key]) return;
@@ -202,7 +224,8 @@ export class Overview {
   }
 }
 
-/** The label beside the row of a layer: its number, of "model.layers.17.self_attn" too; nothing where it has none. */
+/** The label beside the row of a layer: its number, of "model.layers.17.self_attn" too; nothing where it has none.
+ *  @param {string} layerName */
 export function shortName(layerName) {
   const numbers = layerName.split(/[. ]/).filter((part) => /^\d+$/.test(part));
   return numbers.length ? `L${numbers.join(".")}` : "";

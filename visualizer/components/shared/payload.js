@@ -1,5 +1,6 @@
-/** @import { Matrix, PackedArray } from "../types.d.ts" */
+/** @import { Header, Matrix, PackedArray } from "../types.d.ts" */
 
+/** @type {Record<string, any>} */
 const TYPED_ARRAYS = { f4: Float32Array, f2: Uint16Array, u1: Uint8Array, u2: Uint16Array, i4: Int32Array };
 
 /**
@@ -12,20 +13,32 @@ export function unpack(bytes) {
   // A typed array needs an aligned start, which the message it arrived in does not promise.
   const { header, arrays } = takenApart(bytes.byteOffset % 8 === 0 ? bytes : bytes.slice());
   for (const [name, entry] of Object.entries(header.arrays)) {
-    const length = entry.shape.reduce((product, size) => product * size, 1);
+    const length = sizeOf(entry.shape);
     const data = new TYPED_ARRAYS[entry.dtype](arrays.buffer, arrays.byteOffset + entry.offset, length);
     header.arrays[name] = { data, dtype: entry.dtype, shape: entry.shape, scale: entry.scale ?? 1, power: entry.power ?? 1 };
   }
   return header;
 }
 
-/** What packing.py wrote, as its header and the bytes of its arrays. */
+/** The count of numbers of an array. @param {number[]} shape */
+export function sizeOf(shape) {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+/** The flags of an array of bytes; null where there is none.
+ *  @param {PackedArray | undefined} array @returns {Uint8Array | null} */
+export function flagsOf(array) {
+  return /** @type {Uint8Array | null} */ (array?.data ?? null);
+}
+
+/** What packing.py wrote, as its header and the bytes of its arrays. @param {Uint8Array} bytes */
 export function takenApart(bytes) {
   const end = 4 + new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
   return { header: JSON.parse(new TextDecoder().decode(bytes.subarray(4, end))), arrays: bytes.subarray(end) };
 }
 
-/** The same put together again: arrays begin on a multiple of 8. */
+/** The same put together again: arrays begin on a multiple of 8.
+ *  @param {Header} header @param {Uint8Array} arrays */
 export function packedAgain(header, arrays) {
   const text = new TextEncoder().encode(JSON.stringify(header));
   const length = Math.ceil((4 + text.length) / 8) * 8;
@@ -46,7 +59,7 @@ export function toBase64(bytes) {
   return btoa(text);
 }
 
-/** The same bytes with some entries of the header changed. */
+/** The same bytes with some entries of the header changed. @param {Uint8Array} bytes @param {object} changes */
 export function withHeader(bytes, changes) {
   const { header, arrays } = takenApart(bytes);
   return packedAgain({ ...header, ...changes }, arrays);
@@ -105,7 +118,8 @@ export function formatNumber(value, dtype = "f4") {
   return withMinusSign(value.toPrecision(digits).includes("e") ? String(Math.round(value)) : value.toPrecision(digits));
 }
 
-/** The digits of a number that came in steps; of 8-bit steps the first of a small number, where they are finer. */
+/** The digits of a number that came in steps; of 8-bit steps the first of a small number, where they are finer.
+ *  @param {number} value @param {number} digits */
 function ofSteps(value, digits) {
   const isSmall = digits === 2 && value > 0 && value < 0.01;
   return isSmall ? value.toPrecision(1) : value.toFixed(digits);
@@ -121,7 +135,7 @@ export function cellText({ values, dtype, exact }, i) {
   return known === undefined ? formatNumber(values[i], dtype) : formatNumber(known);
 }
 
-/** The same number text with a true minus sign. */
+/** The same number text with a true minus sign. @param {string} text */
 export function withMinusSign(text) {
   return text.replaceAll("-", "−");
 }

@@ -1,4 +1,4 @@
-/** @import { Drawn, Host, Theme } from "../types.d.ts" */
+/** @import { Drawn, Header, Host, Mark, Point, Theme, TooltipLine } from "../types.d.ts" */
 
 import { announcePainted, oncePerFrame } from "./dom.js";
 import { publishHover, subscribeHover } from "./hover.js";
@@ -14,20 +14,22 @@ import { pixelRatioOf } from "./zoom.js";
  *
  * A picture says how it takes over `this.data` (`receive`), how it draws (`draw`), what it lights (`onHover`), and what
  * else is to end with it (`endings`).
+ * @template {Header} [Data=Header]
  */
 export class Picture {
-  /** @type {Theme} */
-  theme;
+  /** @type {Theme} */ theme;
+
+  /** @type {Data} */ data;
 
   /** True if it is worth saving: it shows numbers. */
   isSaved = false;
 
-  /** name: what the picture is called when it tells that it is painted. */
+  /** name: what the picture is called when it tells that it is painted.
+   *  @param {HTMLElement} root @param {Host} host @param {string} name */
   constructor(root, host, name) {
     this.root = root;
     this.host = host;
     this.name = name;
-    this.data = null;
     this.width = 0;
     this.height = 0;
     this.isPointing = false;
@@ -41,12 +43,12 @@ export class Picture {
     ];
   }
 
-  /** Take new bytes and draw them. */
+  /** Take new bytes and draw them. @param {Uint8Array} bytes */
   update(bytes) {
     this.take(unpack(bytes));
   }
 
-  /** Take new data and draw it. */
+  /** Take new data and draw it. @param {Data} data */
   take(data) {
     this.data = data;
     this.theme = applyTheme(this.root, this.host);
@@ -89,19 +91,20 @@ export class Picture {
   /** @param {object[]} _marks what is pointed at */
   onHover(_marks) {}
 
-  /** Light what another picture points at; a note of this one is about something else. */
+  /** Light what another picture points at; a note of this one is about something else. @param {Mark[]} marks */
   hear(marks) {
     this.tooltip.hide();
     this.onHover(marks);
   }
 
-  /** Tell the page which tokens are pointed at. */
+  /** Tell the page which tokens are pointed at. @param {Mark[]} marks */
   publish(marks) {
     this.isPointing = marks.length > 0;
     publishHover(marks, this);
   }
 
-  /** A person points at something: a note stands beside the point, its tokens are lit on the page. */
+  /** A person points at something: a note stands beside the point, its tokens are lit on the page.
+   *  @param {TooltipLine[]} lines @param {Point} point @param {Mark[]} marks */
   pointAt(lines, { x, y }, marks) {
     this.tooltip.show(lines, x, y);
     this.publish(marks);
@@ -113,7 +116,7 @@ export class Picture {
     this.publish([]);
   }
 
-  /** Tell the page that something is drawn, by its key. */
+  /** Tell the page that something is drawn, by its key. @param {string} key */
   announce(key) {
     announcePainted(this.name, key);
   }

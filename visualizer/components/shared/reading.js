@@ -32,6 +32,7 @@ export class Reading {
     }, AFTER_THE_PICTURE);
   }
 
+  /** @param {string} name @param {string[]} lines */
   write(name, lines) {
     const said = lines.slice(0, MOST_LINES);
     if (lines.length > MOST_LINES) said.push(say("more", { rows: lines.length - MOST_LINES }));

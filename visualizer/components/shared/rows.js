@@ -50,6 +50,7 @@ export function strongestKeys({ values, rows, columns, rowAxis, columnAxis, bloc
   return said.join("; ");
 }
 
+/** @param {Matrix} matrix @param {number} row */
 function everyNumber({ values, columns, columnAxis, blocked, dtype }, row) {
   const said = Array.from({ length: columns }, (_, column) => {
     const i = row * columns + column;
@@ -58,15 +59,17 @@ function everyNumber({ values, columns, columnAxis, blocked, dtype }, row) {
   return said.join(", ");
 }
 
+/** @param {Matrix} matrix @param {number} row */
 function largestNumbers({ values, columns, columnAxis, blocked, dtype }, row) {
   const start = row * columns;
+  /** @type {{ column: number, size: number }[]} */
   const first = [];
   let open = 0;
   for (let column = 0; column < columns; column++) {
     if (blocked?.[start + column]) continue;
     open += 1;
     const size = Math.abs(values[start + column]) || 0;
-    if (first.length === MOST_NUMBERS && size <= first.at(-1).size) continue;
+    if (first.length === MOST_NUMBERS && size <= first[MOST_NUMBERS - 1].size) continue;
     const place = first.findIndex((one) => size > one.size);
     first.splice(place < 0 ? first.length : place, 0, { column, size });
     if (first.length > MOST_NUMBERS) first.pop();
@@ -91,6 +94,7 @@ export function nameOf(axis, index) {
   return label === "" ? place : `${place} ${label}`;
 }
 
+/** @param {Axis} axis @param {number} index */
 function labelOf(axis, index) {
   return labelBeside(axis, index) || `${axis.name} ${countedAs(axis, index)}`;
 }

@@ -13,7 +13,7 @@ const OPEN = /\{(\w+)\}/;
 export function textsOf(module) {
   const named = /** @type {any} */ (TEXTS[module]);
   /** @param {keyof (typeof TEXTS)[Module]} name @param {Record<string, any>} given */
-  const parts = (name, given = {}) => named[name].split(OPEN).map((part, i) => (i % 2 ? given[part] : part));
+  const parts = (name, given = {}) => named[name].split(OPEN).map((/** @type {string} */ part, /** @type {number} */ i) => (i % 2 ? given[part] : part));
   /** @param {keyof (typeof TEXTS)[Module]} name @param {Record<string, any>} given */
   const say = (name, given = {}) => parts(name, given).join("");
   return Object.assign(say, { parts });

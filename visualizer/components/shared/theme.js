@@ -1,4 +1,4 @@
-/** @import { Host, Theme } from "../types.d.ts" */
+/** @import { Host, PaletteName, Theme } from "../types.d.ts" */
 
 import { contextOf } from "./canvas.js";
 
@@ -48,6 +48,7 @@ export function themeOn(color) {
  */
 export function applyTheme(root, { colors }) {
   const style = getComputedStyle(root);
+  /** @param {string} name @param {string} fallback */
   const variable = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
   const background = variable("--hl-background", "#ffffff");
   const name = themeOn(background);
@@ -63,6 +64,7 @@ export function applyTheme(root, { colors }) {
   return theme;
 }
 
+/** @param {HTMLElement} root @param {Theme} theme */
 function setVariables(root, theme) {
   root.dataset.theme = theme.name;
   for (const [role, color] of Object.entries(theme.roles)) root.style.setProperty(`--hl-${role}`, color);
@@ -95,7 +97,7 @@ export function headDashes({ dashes }, head) {
  * A table of canvas pixels (ABGR) for a scale, "sequential", "sequential_neutral" or "diverging": 256 entries, or
  * more for the curve "root", whose steps follow the square root.
  * @param {Theme} theme
- * @param {string} palette
+ * @param {PaletteName} palette
  * @param {string} [curve]
  * @returns {Uint32Array}
  */
@@ -107,14 +109,15 @@ export function colorTable(theme, palette, curve = "linear") {
   return tables.get(cacheKey);
 }
 
-/** The colours spaced by the square root, in enough steps that small numbers keep distinct colours. */
+/** The colours spaced by the square root, in enough steps that small numbers keep distinct colours.
+ *  @param {Uint32Array} colors */
 function rootTable(colors) {
   return Uint32Array.from({ length: ROOT_CURVE_STEPS }, (_, i) => {
     return colors[Math.round(Math.sqrt(i / (ROOT_CURVE_STEPS - 1)) * (colors.length - 1))];
   });
 }
 
-/** Pixels from 256 colours written one after the other as rrggbb. */
+/** Pixels from 256 colours written one after the other as rrggbb. @param {string} hexText */
 function decodeTable(hexText) {
   return Uint32Array.from({ length: hexText.length / 6 }, (_, i) => pixelOf(hexText.slice(6 * i, 6 * i + 6)));
 }

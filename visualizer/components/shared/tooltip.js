@@ -1,4 +1,4 @@
-/** @import { Axis, TooltipLine } from "../types.d.ts" */
+/** @import { Axis, Point, TooltipLine } from "../types.d.ts" */
 
 import { countedAs, labelBeside } from "./axis.js";
 import { makeElement, setChildren, tokenSpan } from "./dom.js";
@@ -7,7 +7,8 @@ import { zoomOf } from "./zoom.js";
 
 const say = textsOf("shared/tooltip");
 
-/** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
+/** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it.
+ *  @param {HTMLElement} root */
 export function makeTooltip(root) {
   const element = makeElement("div", "tooltip", { popover: "manual", role: "tooltip" });
   let size = { width: 0, height: 0 };
@@ -23,7 +24,8 @@ export function makeTooltip(root) {
   watch.observe(element);
   return {
     element,
-    /** Show lines (each an array of texts and nodes) beside the point `x`, `y` of the window. */
+    /** Show lines (each an array of texts and nodes) beside the point `x`, `y` of the window.
+     *  @param {TooltipLine[]} lines @param {number} x @param {number} y */
     show(lines, x, y) {
       setChildren(element, lines.map(({ className, parts }) => makeElement("div", className, {}, parts)));
       if (!element.matches(":popover-open")) {
@@ -43,7 +45,9 @@ export function makeTooltip(root) {
   };
 }
 
-/** Put an element right below a point, or on the other side where the window ends. */
+/** Put an element right below a point, or on the other side where the window ends.
+ *  @param {HTMLElement} element @param {{ width: number, height: number }} size @param {number} zoom
+ *  @param {Point} point */
 function placeBeside(element, { width, height }, zoom, { x, y }) {
   const [wide, high] = [width * zoom, height * zoom];
   const left = x + 16 + wide > window.innerWidth - 8 ? x - 14 - wide : x + 16;
@@ -72,7 +76,7 @@ export function positionParts(axis, index) {
   return label === "" ? [name] : [name, " ", tokenSpan(label)];
 }
 
-/** The role whose colour an axis has: "query", "key" or "neutral". */
+/** The role whose colour an axis has: "query", "key" or "neutral". @param {Axis} axis */
 export function axisRole(axis) {
   return axis.name === "query" || axis.name === "key" ? axis.name : "neutral";
 }
@@ -89,12 +93,12 @@ export function cellPositionLine(rowAxis, columnAxis, row, column) {
   return tooltipLine("tooltip-position", ...positionParts(rowAxis, row), joint, ...positionParts(columnAxis, column));
 }
 
-/** The names of the masks that block a cell, from its bits. */
+/** The names of the masks that block a cell, from its bits. @param {number} bits @param {string[]} names */
 function blockedNames(bits, names) {
   return names.filter((_, bit) => bits & (1 << bit)).map(inWords);
 }
 
-/** The name of a mask as it stands in a sentence. */
+/** The name of a mask as it stands in a sentence. @param {string} name */
 function inWords(name) {
   if (name === "custom") return say("painted");
   return name === "own_mask" ? say("own") : name.replaceAll("_", " ");

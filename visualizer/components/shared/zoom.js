@@ -1,6 +1,6 @@
 /** The size of things on the screen: a page may enlarge a picture as a whole, by the property `zoom` of what is around it. */
 
-/** The enlargement of an element on the screen. */
+/** The enlargement of an element on the screen. @param {Element} element */
 export function zoomOf(element) {
   return element.currentCSSZoom ?? 1;
 }
@@ -24,7 +24,8 @@ export function askedOnce(ask) {
 
 const zoomOfPicture = askedOnce(zoomOf);
 
-/** The number of screen pixels in one of an element's own. All that is in one picture is enlarged alike. */
+/** The number of screen pixels in one of an element's own. All that is in one picture is enlarged alike.
+ *  @param {Element} element */
 export function pixelRatioOf(element) {
   return (window.devicePixelRatio || 1) * zoomOfPicture(element);
 }

@@ -5,6 +5,10 @@
  * each) and "closed" (a narrow frame that opens on a click).
  */
 
+/** @import { Block, BlockBox, Form, Frame, Item, Layer, Model, PlacedTrack, Track, Wire } from "./types.d.ts" */
+
+import { must } from "../shared/must.js";
+
 export const MARGIN = 6;
 const BLOCK_HEIGHT = 42;
 const TITLE_HEIGHT = 16;
@@ -22,10 +26,11 @@ const CLOSED_WIDTH = 22;
 const CHARACTER_WIDTH = 6.5;
 const BRANCH_OFFSET = 5;
 const TICK_PITCH = 7;
+/** @type {Form[]} */
 const FORMS = ["labelled", "pills", "closed"];
 const SLIM = { height: 22, gap: 12, padding: 16, title: 8 };
 
-/** The label in at most two lines: broken after its first hyphen or at its last space. */
+/** The label in at most two lines: broken after its first hyphen or at its last space. @param {string} label */
 export function labelLines(label) {
   const hyphen = label.indexOf("-");
   if (hyphen >= 0) return [label.slice(0, hyphen + 1), label.slice(hyphen + 1)];
@@ -33,18 +38,19 @@ export function labelLines(label) {
   return space >= 0 ? [label.slice(0, space), label.slice(space + 1)] : [label];
 }
 
-/** Width of a named block: its longest line and some air. */
+/** Width of a named block: its longest line and some air. @param {Block} block */
 function blockWidth(block) {
   const longest = Math.max(...labelLines(block.label).map((line) => line.length));
   return Math.max(40, Math.round(longest * CHARACTER_WIDTH + 16));
 }
 
-/** True if the layer has a frame of its own; the nameless layer of a part traced alone has none. */
+/** True if the layer has a frame of its own; the nameless layer of a part traced alone has none.
+ *  @param {Layer} layer */
 function isFramed(layer) {
   return layer.label !== "";
 }
 
-/** Width of a layer in one of the three forms. */
+/** Width of a layer in one of the three forms. @param {Layer} layer @param {Form} form */
 function layerWidth(layer, form) {
   const count = layer.blocks.length;
   if (form === "closed") return CLOSED_WIDTH;
@@ -53,16 +59,20 @@ function layerWidth(layer, form) {
   return blocks + (count - 1) * GAP_BETWEEN_BLOCKS + 2 * FRAME_PADDING;
 }
 
-/** The room before the element at `index`: closed neighbours stand close together. */
+/** The room before the element at `index`: closed neighbours stand close together.
+ *  @param {Item[]} items @param {number} index */
 function gapBefore(items, index) {
   if (index === 0) return 0;
   const bothClosed = items[index].form === "closed" && items[index - 1].form === "closed";
   return bothClosed ? GAP_BETWEEN_CLOSED : GAP_BETWEEN_LAYERS;
 }
 
-/** The elements of a track from left to right, each with its width. */
+/** The elements of a track from left to right, each with its width.
+ *  @param {Track} track @param {Block | null} output @param {(layer: Layer) => Form} formOf */
 function trackItems(track, output, formOf) {
+  /** @type {Item[]} */
   const items = [];
+  /** @param {Block | null} block */
   const add = (block) => block && items.push({ block, form: "labelled", width: blockWidth(block) });
   add(track.inputs);
   for (const layer of track.layers) {
@@ -74,19 +84,22 @@ function trackItems(track, output, formOf) {
   return items;
 }
 
-/** Total width of a row of elements with the gaps between them. */
+/** Total width of a row of elements with the gaps between them. @param {Item[]} items */
 function rowWidth(items) {
   return items.reduce((sum, item, index) => sum + item.width + gapBefore(items, index), 0);
 }
 
-/** The track's elements, the layers that are not open in the roomiest form that fits the width. */
+/** The track's elements, the layers that are not open in the roomiest form that fits the width.
+ *  @param {Track} track @param {Block | null} output @param {Set<string>} openLayers @param {number} available */
 function fitTrack(track, output, openLayers, available) {
+  /** @param {Form} form */
   const withOthers = (form) =>
     trackItems(track, output, (layer) => (openLayers.has(layer.id) || !isFramed(layer) ? "labelled" : form));
   return FORMS.map(withOthers).find((items) => rowWidth(items) <= available) ?? withOthers("closed");
 }
 
-/** Boxes of a layer's blocks inside its frame, by the layer's form. */
+/** Boxes of a layer's blocks inside its frame, by the layer's form.
+ *  @param {Layer} layer @param {Form} form @param {Frame} frame @returns {BlockBox[]} */
 function placeBlocks(layer, form, frame) {
   if (form === "closed") return placeTicks(layer, frame);
   const isPill = form === "pills";
@@ -101,7 +114,8 @@ function placeBlocks(layer, form, frame) {
   });
 }
 
-/** The blocks of a closed layer as a stack of small bars, only to be seen. */
+/** The blocks of a closed layer as a stack of small bars, only to be seen.
+ *  @param {Layer} layer @param {Frame} frame @returns {BlockBox[]} */
 function placeTicks(layer, frame) {
   const pitch = Math.min(TICK_PITCH, (BLOCK_HEIGHT + FRAME_BOTTOM) / layer.blocks.length);
   const height = pitch * 0.6;
@@ -116,13 +130,14 @@ function placeTicks(layer, frame) {
   }));
 }
 
-/** Residual arrows of a labelled layer: up from the wire, over the sub-layer, down into the sum. */
+/** Residual arrows of a labelled layer: up from the wire, over the sub-layer, down into the sum.
+ *  @param {Layer} layer @param {BlockBox[]} boxes @param {Frame} frame */
 function placeResiduals(layer, boxes, frame) {
   const boxOf = new Map(boxes.map((box) => [box.block.id, box]));
   const arcTop = frame.wire - BLOCK_HEIGHT / 2 - ARC_HEIGHT + 4;
   return layer.residuals.map(([from, to]) => {
     const start = boxOf.get(from);
-    const end = boxOf.get(to);
+    const end = must(boxOf.get(to), `no block ${to}`);
     const startX = start ? start.x + start.width + BRANCH_OFFSET : frame.x + BRANCH_OFFSET;
     const endX = end.x + end.width / 2;
     return {
@@ -139,7 +154,8 @@ function placeResiduals(layer, boxes, frame) {
 
 /**
  * The straight wires between neighbouring boxes of one row.
- * @returns {{ x1: number, x2: number, y: number, plain?: boolean }[]}
+ * @returns {Wire[]}
+ * @param {BlockBox[]} boxes @param {number} wire
  */
 function joinBoxes(boxes, wire) {
   return boxes.slice(1).map((box, index) => {
@@ -151,6 +167,8 @@ function joinBoxes(boxes, wire) {
 /**
  * One layer at its place: frame, blocks, wires and residual arrows. No wire joins a block to nothing: the stream
  * `comesIn` where something is before the layer, and `goesOn` where something is after it.
+ * @param {Item & { layer: Layer }} item @param {number} x @param {number} top @param {number} wire
+ * @param {{ comesIn: boolean, goesOn: boolean }} around
  */
 function placeLayer(item, x, top, wire, { comesIn, goesOn }) {
   const height = wire - top + BLOCK_HEIGHT / 2 + FRAME_BOTTOM;
@@ -158,7 +176,7 @@ function placeLayer(item, x, top, wire, { comesIn, goesOn }) {
   const boxes = placeBlocks(item.layer, item.form, frame);
   const labelled = item.form === "labelled";
   const first = boxes[0];
-  const last = boxes.at(-1);
+  const last = boxes[boxes.length - 1];
   const wires = joinBoxes(boxes, wire);
   if (comesIn || isFramed(item.layer)) wires.unshift({ x1: frame.x, x2: first.x, y: wire });
   if (goesOn) wires.push({ x1: last.x + last.width, x2: frame.x + frame.width, y: wire, plain: true });
@@ -172,12 +190,12 @@ function placeLayer(item, x, top, wire, { comesIn, goesOn }) {
   };
 }
 
-/** True if a wire runs on through the element's edge to the first block inside. */
+/** True if a wire runs on through the element's edge to the first block inside. @param {Item} item */
 function goesOnInside({ layer, form }) {
   return layer !== undefined && form === "labelled";
 }
 
-/** The room over a track's blocks: for titles and for residual arrows, where it has any. */
+/** The room over a track's blocks: for titles and for residual arrows, where it has any. @param {Track} track */
 function headroom(track) {
   const titles = track.title || track.layers.some(isFramed) ? TITLE_HEIGHT : 0;
   const arcs = track.layers.some((layer) => layer.residuals.length > 0) ? ARC_HEIGHT : 0;
@@ -186,13 +204,15 @@ function headroom(track) {
 
 /**
  * A track at its height, with nothing in it yet.
- * @returns {{ track: object, wire: number, top: number, layers: object[], boxes: object[], wires: object[], right: number }}
+ * @param {Track} track @param {number} wire @param {number} top
+ * @returns {PlacedTrack}
  */
 function emptyTrack(track, wire, top) {
   return { track, wire, top, layers: [], boxes: [], wires: [], right: MARGIN };
 }
 
-/** One track at its place; from all but the last one, links lead on. */
+/** One track at its place; from all but the last one, links lead on.
+ *  @param {Track} track @param {Item[]} items @param {number} top @param {boolean} isLast */
 function placeTrack(track, items, top, isLast) {
   const wire = top + headroom(track) + BLOCK_HEIGHT / 2;
   const placed = emptyTrack(track, wire, top);
@@ -216,14 +236,16 @@ function placeTrack(track, items, top, isLast) {
   return placed;
 }
 
-/** A track as one low line of names, for a low screen on which the other one is looked at. */
+/** A track as one low line of names, for a low screen on which the other one is looked at.
+ *  @param {Track} track @param {Block | null} output @param {number} top @param {number} available */
 function placeSlimTrack(track, output, top, available) {
-  const labels = [track.inputs, ...track.layers, track.end, output].filter(Boolean).map(({ label }) => label);
+  const labels = [track.inputs, ...track.layers, track.end, output].flatMap((one) => one?.label ?? []);
   const needed = labels.reduce((sum, label) => sum + label.length * CHARACTER_WIDTH + SLIM.padding + SLIM.gap, 0);
   const isLong = needed + track.title.length * CHARACTER_WIDTH > available;
   const wire = top + SLIM.height / 2;
   const placed = emptyTrack(track, wire, top);
   let x = MARGIN + Math.round(track.title.length * CHARACTER_WIDTH * 1.1) + SLIM.title;
+  /** @param {string} label */
   const place = (label) => {
     const width = Math.round(label.length * CHARACTER_WIDTH) + SLIM.padding;
     if (placed.right > MARGIN) placed.wires.push({ x1: placed.right, x2: x, y: wire });
@@ -232,11 +254,13 @@ function placeSlimTrack(track, output, top, available) {
     x = placed.right + SLIM.gap;
     return box;
   };
+  /** @param {Block | null} block */
   const addBlock = (block) => block && placed.boxes.push({ block, form: "labelled", ...place(block.label) });
   addBlock(track.inputs);
   for (const layer of track.layers) {
     const label = isLong ? layer.label.replace(/^\D+/u, "") : layer.label;
     const frame = { ...place(label), wire, label };
+    /** @type {BlockBox[]} */
     const boxes = layer.blocks.map((block) => ({ block, form: "closed", ...frame }));
     placed.layers.push({ layer, form: "slim", frame, boxes, wires: [], residuals: [] });
   }
@@ -245,20 +269,23 @@ function placeSlimTrack(track, output, top, available) {
   return placed;
 }
 
-/** Every block's box by its id. */
+/** Every block's box by its id. @param {PlacedTrack[]} tracks */
 function boxesById(tracks) {
   const boxes = tracks.flatMap((track) => [...track.boxes, ...track.layers.flatMap((layer) => layer.boxes)]);
   return new Map(boxes.map((box) => [box.block.id, box]));
 }
 
-/** The end of a link: onto a block that is drawn as one, else onto the frame of its closed layer. */
+/** The end of a link: onto a block that is drawn as one, else onto the frame of its closed layer.
+ *  @param {PlacedTrack[]} tracks @param {BlockBox} box */
 function landing(tracks, box) {
   if (box.form !== "closed") return { x: box.x + box.width / 2, y: box.y };
   const layer = tracks.flatMap((track) => track.layers).find((placed) => placed.boxes.includes(box));
-  return { x: layer.frame.x + layer.frame.width / 2, y: layer.frame.y };
+  const frame = must(layer?.frame, "no frame");
+  return { x: frame.x + frame.width / 2, y: frame.y };
 }
 
-/** Links run through the channel under the first track: out of its end, along, and down to each target. */
+/** Links run through the channel under the first track: out of its end, along, and down to each target.
+ *  @param {Model["links"]} links @param {PlacedTrack[]} tracks */
 function placeLinks(links, tracks) {
   if (links.length === 0) return [];
   const [source] = tracks;
@@ -266,7 +293,7 @@ function placeLinks(links, tracks) {
   const exit = source.right + 14;
   const boxes = boxesById(tracks);
   return links.map(([, target]) => {
-    const end = landing(tracks, boxes.get(target));
+    const end = landing(tracks, must(boxes.get(target), `no block ${target}`));
     return [
       { x: source.right, y: source.wire },
       { x: exit, y: source.wire },
@@ -279,7 +306,7 @@ function placeLinks(links, tracks) {
 
 /**
  * Lay out the whole map.
- * @param {{tracks: any[], output: any, links: any[]}} model tracks, output and links as Python describes them
+ * @param {Model} model
  * @param {Set<string>} openLayers ids of the layers whose blocks are drawn with names
  * @param {number} available width in pixels
  * @param {Set<string>} slimTracks names of the tracks that are one low line

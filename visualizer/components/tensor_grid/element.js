@@ -1,3 +1,6 @@
+/** @import { Axis, Host, Mark, Matrix, PanelHost, Point } from "../types.d.ts" */
+/** @import { Panel, PanelCell, PanelLimits, TensorHeader } from "./types.d.ts" */
+
 import { makeElement, setText, whenIdle } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { FetchedPicture } from "../shared/fetched.js";
@@ -7,7 +10,7 @@ import {
 import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { isInWindow } from "../shared/near.js";
-import { floats } from "../shared/payload.js";
+import { flagsOf, floats } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { roomBelow, tallestGrid } from "../shared/room.js";
 import { tooltipLine } from "../shared/tooltip.js";
@@ -16,13 +19,25 @@ import { isWord, layoutEquation, layoutGallery, operatorRoom } from "./layout.js
 const TITLE = 42; // the height of what a matrix is called, on two lines
 const OF_PATH = { foot: 8, least: 220 }; // what stays free below a matrix on a path, and the least height of that
 
-/** Several matrices: in a row like an equation, or as a gallery of small ones. */
+/** @typedef {ReturnType<TensorGrid["makeItem"]>} Item */
+/** @typedef {ReturnType<TensorGrid["makeGroup"]>} Group */
+
+/** Several matrices: in a row like an equation, or as a gallery of small ones. @extends {FetchedPicture<TensorHeader>} */
 class TensorGrid extends FetchedPicture {
   isSaved = true;
+  /** @type {Matrix[]} */ matrices;
+  /** @type {TensorHeader["arrays"]} */ matricesOf;
+  /** @type {string} */ arrangement;
+  /** @type {string} */ layout;
+  /** @type {number | undefined} */ row;
+  /** @type {Group[][]} */ lines;
+  /** @type {PanelCell | null} */ pointed;
+
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "tensor_grid");
     this.events = new Events(host);
-    this.items = [];
+    /** @type {Item[]} */ this.items = [];
     this.list = makeElement("div", "tensors");
     root.prepend(this.list);
   }
@@ -33,10 +48,11 @@ class TensorGrid extends FetchedPicture {
     this.matricesOf = this.data.arrays;
   }
 
+  /** @param {Panel} panel @param {number} index */
   matrixOf(panel, index) {
     const array = this.data.arrays[`values${index}`];
     const [rows, columns] = array.shape;
-    const blocked = this.data.arrays[`blocked${index}`]?.data ?? null;
+    const blocked = flagsOf(this.data.arrays[`blocked${index}`]);
     return {
       values: floats(array),
       dtype: array.dtype,
@@ -46,12 +62,13 @@ class TensorGrid extends FetchedPicture {
       columnAxis: this.data.axes[panel.columns],
       blocked,
       blockedBy: panel.blocked_by,
-      marked: this.data.arrays[`marked${index}`]?.data ?? null,
+      marked: flagsOf(this.data.arrays[`marked${index}`]),
       emptyRows: rowsWithoutKey(blocked, rows, columns),
     };
   }
 
-  /** Make or drop panels so that there is one for each matrix, and put them on lines, grouped by shared scale. */
+  /** Make or drop panels so that there is one for each matrix, and put them on lines, grouped by shared scale.
+   *  @param {number[][]} lines */
   arrange(lines) {
     const { panels, layout } = this.data;
     const groups = lines.map((line) => groupsByScale(panels, line));
@@ -68,6 +85,7 @@ class TensorGrid extends FetchedPicture {
   }
 
   makeItem() {
+    /** @type {PanelHost} */
     const host = {
       hover: (panel, row, column, point) => this.hover(panel, row, column, point),
       leave: () => this.leave(),
@@ -79,6 +97,7 @@ class TensorGrid extends FetchedPicture {
     return { panel, operator, element: makeElement("div", "tensor", {}, [operator, panel.element]) };
   }
 
+  /** @param {number[]} indices */
   makeGroup(indices) {
     const legend = makeLegend();
     const row = makeElement("div", "tensor-group-row", {}, indices.map((index) => this.items[index].element));
@@ -118,6 +137,7 @@ class TensorGrid extends FetchedPicture {
     return tallestGrid(this.list, Math.max(...this.matrices.map(({ rows }) => rows))) - TITLE;
   }
 
+  /** @param {Panel} panel @param {number} index @param {PanelLimits} limits */
   drawPanel(panel, index, limits) {
     const item = this.items[index];
     const matrix = this.matrices[index];
@@ -132,7 +152,7 @@ class TensorGrid extends FetchedPicture {
       subtitle: this.data.light ? "" : panel.subtitle, // a path speaks of no shapes
       axesInWords: panel.axes_in_words,
       hint: panel.hint,
-      valueName: panel.name.split(".").at(-1),
+      valueName: lastOf(panel.name),
       description: () => describeMatrix(panel.title, matrix),
       limits,
       labelled: limits.labelled,
@@ -144,6 +164,7 @@ class TensorGrid extends FetchedPicture {
   /**
    * Let the plots of a line begin at one height, however long their titles are, and put every operator at the middle
    * of the lowest plot, so that an equation reads along one line. Before a panel alone, it stands beside the title.
+   * @param {Item[]} items
    */
   alignLine(items) {
     for (const { panel } of items) panel.caption.style.minHeight = "";
@@ -157,12 +178,14 @@ class TensorGrid extends FetchedPicture {
     }
   }
 
+  /** @param {string} name */
   selectedCell(name) {
     const selected = this.data.selected;
     return selected && selected[0] === name ? { row: selected[1], column: selected[2] } : null;
   }
 
-  /** The lights of a path in a panel: the selected cell, its row or its column; of an input what that is made from. */
+  /** The lights of a path in a panel: the selected cell, its row or its column; of an input what that is made from.
+   *  @param {number} index */
   litIn(index) {
     const { selected, light, panels } = this.data;
     if (!selected || !light) return {};
@@ -176,6 +199,7 @@ class TensorGrid extends FetchedPicture {
     return { column: Math.max(litPosition(columnAxis, "key", marks), this.sharedFeature(columnAxis, { index: made, ...cell })) };
   }
 
+  /** @param {Group} group */
   drawLegend({ indices, legend }) {
     const panel = this.data.panels[indices[0]];
     const { panel: first } = this.items[indices[0]];
@@ -188,10 +212,12 @@ class TensorGrid extends FetchedPicture {
     });
   }
 
+  /** @param {MatrixPanel} panel */
   indexOf(panel) {
     return this.items.findIndex((item) => item.panel === panel);
   }
 
+  /** @param {MatrixPanel} panel @param {number} row @param {number} column @param {Point} point */
   hover(panel, row, column, point) {
     const index = this.indexOf(panel);
     const { rowAxis, columnAxis } = this.matrices[index];
@@ -199,19 +225,21 @@ class TensorGrid extends FetchedPicture {
     const marks = marksOfCell(rowAxis, columnAxis, row, column);
     this.lightAll(marks);
     panel.light(row, column);
-    const lines = describeCell(this.matrices[index], this.data.panels[index].name.split(".").at(-1), row, column);
+    const lines = describeCell(this.matrices[index], lastOf(this.data.panels[index].name), row, column);
     const { title, hint } = this.data.panels[index];
     if (this.data.layout === "wrap") lines.unshift(tooltipLine("tooltip-head", title));
     if (hint) lines.push(tooltipLine("tooltip-hint", hint));
     this.pointAt(lines, point, marks);
   }
 
+  /** @param {Mark[]} marks */
   onHover(marks) {
     this.pointed = null;
     this.lightAll(marks);
   }
 
-  /** Light in every panel what the marks name, and the features that the pointed cell shares with other panels. */
+  /** Light in every panel what the marks name, and the features that the pointed cell shares with other panels.
+   *  @param {Mark[]} marks */
   lightAll(marks) {
     this.items.forEach(({ panel }, index) => {
       const { rowAxis, columnAxis } = this.matrices[index];
@@ -221,20 +249,22 @@ class TensorGrid extends FetchedPicture {
     });
   }
 
-  /** The position on an axis of features that a cell of a panel is on too, -1 for none. */
+  /** The position on an axis of features that a cell of a panel is on too, -1 for none. @param {Axis} axis */
   sharedFeature(axis, cell = this.pointed) {
     if (!cell || axis.sequence) return -1;
     const { index, row, column } = cell;
     const { rowAxis, columnAxis } = this.matrices[index];
+    /** @param {Axis} other */
     const same = (other) => !other.sequence && other.name === axis.name && other.labels.length === axis.labels.length;
     if (same(rowAxis)) return row;
     return same(columnAxis) ? column : -1;
   }
 
+  /** @param {MatrixPanel} panel @param {number | null} row @param {number | null} column */
   select(panel, row, column) {
     const index = this.indexOf(panel);
     const { name } = this.data.panels[index];
-    if (row !== null) {
+    if (row !== null && column !== null) {
       this.items.forEach((item) => item.panel.select(null));
       panel.select({ row, column });
     }
@@ -242,20 +272,27 @@ class TensorGrid extends FetchedPicture {
   }
 }
 
-/** The indices of a line's neighbouring panels that share one scale. */
+/** The last part of a stage's name. @param {string} name */
+function lastOf(name) {
+  return name.slice(name.lastIndexOf(".") + 1);
+}
+
+/** The indices of a line's neighbouring panels that share one scale.
+ *  @param {Panel[]} panels @param {number[]} line */
 function groupsByScale(panels, line) {
+  /** @type {number[][]} */
   const groups = [];
   let last = "";
   for (const index of line) {
     const scale = JSON.stringify([panels[index].palette, panels[index].bounds]);
-    if (scale === last) groups.at(-1).push(index);
+    if (scale === last) groups[groups.length - 1].push(index);
     else groups.push([index]);
     last = scale;
   }
   return groups;
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(TensorGrid, root, bytes, host);
 }

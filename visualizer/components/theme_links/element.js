@@ -1,3 +1,6 @@
+/** @import { Host } from "../types.d.ts" */
+/** @import { LinksHeader } from "./types.d.ts" */
+
 import { makeElement } from "../shared/dom.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
@@ -10,14 +13,18 @@ const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 /** Once a theme was chosen here, the page does not follow the system by itself any more. @type {(() => void) | null} */
 let followSystem = null;
 systemIsDark.addEventListener("change", () => followSystem?.());
-let waiting = 0; // of the page, not of one picture: with another theme the page may draw another
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let waiting; // of the page, not of one picture: with another theme the page may draw another
 
-/** The themes side by side, each a link to this page; the one in the address is marked. */
+/**
+ * The themes side by side, each a link to this page; the one in the address is marked.
+ * @extends {Picture<LinksHeader>}
+ */
 class ThemeLinks extends Picture {
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "theme_links");
-    /** @type {HTMLAnchorElement[]} */
-    this.links = [];
+    /** @type {HTMLAnchorElement[]} */ this.links = [];
     this.list = makeElement("div", "theme-links", { role: "group", "aria-label": say("theme") });
     this.root.prepend(this.list);
     // The rest of the address changes with everything that is chosen: it is read when a link is used.
@@ -31,6 +38,7 @@ class ThemeLinks extends Picture {
     this.setAddresses();
   }
 
+  /** @param {string} value @param {string} text */
   makeLink(value, text) {
     const link = makeElement("a", "segment", { "data-theme": value, target: "_self" }, [text]);
     link.addEventListener("click", (event) => this.onClick(event, value));
@@ -41,32 +49,34 @@ class ThemeLinks extends Picture {
     const { themes, parameter } = this.data;
     const current = themeIn(location.href, parameter, themes);
     for (const link of this.links) {
-      link.href = addressWith(location.href, parameter, themes, link.dataset.theme);
+      link.href = addressWith(location.href, parameter, themes, link.dataset.theme ?? "");
       if (link.dataset.theme === current) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
   }
 
-  /** The page takes on the theme as it stands; one that does not listen is loaded again. */
+  /** The page takes on the theme as it stands; one that does not listen is loaded again.
+   *  @param {MouseEvent} event @param {string} value */
   onClick(event, value) {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const { themes, parameter, looks } = this.data;
     history.replaceState(history.state, "", addressWith(location.href, parameter, themes, value));
     const { host } = this;
-    followSystem = value === "" ? () => host.wear(looks[wanted("")]) : null;
-    host.wear(looks[wanted(value)]);
+    followSystem = value === "" ? () => host.wear?.(looks[wanted("")]) : null;
+    host.wear?.(looks[wanted(value)]);
     this.setAddresses();
     clearTimeout(waiting); // another theme was wanted then
     waiting = setTimeout(() => document.documentElement.dataset.drawn === wanted(value) || location.reload(), PATIENCE);
   }
 }
 
+/** @param {string} value */
 function wanted(value) {
   return value === "dark_theme" || (value === "" && systemIsDark.matches) ? "dark" : "light";
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(ThemeLinks, root, bytes, host);
 }

@@ -1,7 +1,10 @@
 /** The picture as SVG: the band of the residual stream, what is added to it, what is read, and what would be answered. */
 
+/** @import { Answer, Bar, Part, Stop, WayBox, WayView } from "./types.d.ts" */
+
 import { shortened, textContext } from "../shared/canvas.js";
 import { clamp, makeSvgElement } from "../shared/dom.js";
+import { must } from "../shared/must.js";
 import { textsOf } from "../shared/texts.js";
 import { headColor } from "../shared/theme.js";
 import { namedKeys } from "./layout.js";
@@ -16,30 +19,35 @@ const WIDEST_LIST = 128;
 const HEADING = 260; // of all lists: the others stand beside the first one, whose heading it is
 const CERTAIN = 44; // the bar of probability 1: as long as the narrowest list has room for
 const [LEAST_KEY, WIDEST_KEY] = [18, 44];
+/** @type {Record<string, string>} */
 const SHORT_NAMES = { feed_forward: say("feed_forward"), embedding: say("embedding"), position: say("position") };
 
-/** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} */
+/** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} @param {WayView} view */
 export function drawWay(view) {
   const { boxes } = view.layout;
+  /** @type {Node[]} */
   const nodes = [drawBand(view)];
   view.stops.forEach((stop, index) => nodes.push(...drawStop(view, stop, index, boxes[index])));
   nodes.push(...drawEnd(view));
   return nodes;
 }
 
-/** A text that fits a width. */
+/** A text that fits a width.
+ *  @param {WayView} view @param {string} text @param {number} x @param {number} y @param {number} width
+ *  @param {string} className */
 function label(view, text, x, y, width, className, attributes = {}) {
   const size = className.includes("small") ? 10 : 11.5;
   const context = textContext(`500 ${size}px ${view.theme.font}`);
   return makeSvgElement("text", { x, y, class: className, ...attributes }, [shortened(context, text, Math.max(8, width))]);
 }
 
-/** Half the height of the band where its norm is a number. */
+/** Half the height of the band where its norm is a number. @param {WayView} view @param {number} norm */
 function half(view, norm) {
   return Math.max(1, (norm / view.numbers.largestStream) * view.layout.heights.widest) / 2;
 }
 
-/** The band through every box: in each it grows or shrinks to the sum, and a norm of a layer brings it to another. */
+/** The band through every box: in each it grows or shrinks to the sum, and a norm of a layer brings it to another.
+ *  @param {WayView} view */
 function drawBand(view) {
   const { layout, stops, numbers } = view;
   const pieces = stops.map((_, index) => {
@@ -58,14 +66,17 @@ function drawBand(view) {
   return makeSvgElement("path", { d: pieces.join(" "), class: "band" });
 }
 
+/** @param {number[][]} points @param {number} middle */
 function bandPath(points, middle) {
   const upper = points.map(([x, size]) => `${x},${middle - size}`);
   const lower = points.map(([x, size]) => `${x},${middle + size}`).reverse();
   return `M${[...upper, ...lower].join("L")}Z`;
 }
 
+/** @param {WayView} view @param {Stop} stop @param {number} index @param {WayBox} box */
 function drawStop(view, stop, index, box) {
   const { x, y, width } = box;
+  /** @type {Node[]} */
   const nodes = [];
   const title = width < 80 ? shortTitle(stop.title, width) : stop.title;
   const top = y + (stop.keys || !view.layout.isStacked ? 11 : 82);
@@ -78,13 +89,15 @@ function drawStop(view, stop, index, box) {
   return nodes;
 }
 
-/** "layer 3 · self-attention" as "3 self" or, with less room, "3"; nothing over a feed-forward network. */
+/** "layer 3 · self-attention" as "3 self" or, with less room, "3"; nothing over a feed-forward network.
+ *  @param {string} title @param {number} width */
 function shortTitle(title, width) {
   const [, layer, kind] = title.match(/layer (\d+) · (self|cross)/) ?? [null, "", ""];
   return width < 46 ? layer : `${layer} ${kind}`.trim();
 }
 
-/** A bar for each part that was added; with many the room for one becomes less. */
+/** A bar for each part that was added; with many the room for one becomes less.
+ *  @param {WayView} view @param {Stop} stop @param {WayBox} box */
 function placeBars(view, stop, { x, y, width }) {
   const each = Math.min(44, (width - 8) / stop.parts.length);
   const left = x + (width - each * stop.parts.length) / 2;
@@ -96,17 +109,20 @@ function placeBars(view, stop, { x, y, width }) {
   });
 }
 
+/** @param {WayView} view @param {Part} part */
 function colorOf(view, { kind, head }) {
   if (head !== null) return headColor(view.theme, head);
   return { feed_forward: "var(--hl-feed_forward)", bias: "var(--hl-muted)" }[kind] ?? "var(--hl-query)";
 }
 
-/** A few letters for a part that is no head; of several embeddings the names. */
+/** A few letters for a part that is no head; of several embeddings the names.
+ *  @param {WayView} view @param {Part} part */
 function nameAbove({ parts }, { kind, label: name }) {
   const isOneOfSeveral = kind === "embedding" && parts.filter((part) => part.kind === kind).length > 1;
   return isOneOfSeveral ? name : SHORT_NAMES[kind] ?? kind;
 }
 
+/** @param {WayView} view @param {Bar} bar */
 function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
   const about = view.parts[part];
   const rect = makeSvgElement("rect", {
@@ -130,42 +146,47 @@ function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
   return [makeSvgElement("g", { class: "part", "data-part": part }, nodes)];
 }
 
-/** The tokens that are read, and a ribbon from each to the heads that read it, as wide as its weight. */
+/** The tokens that are read, and a ribbon from each to the heads that read it, as wide as its weight.
+ *  @param {WayView} view @param {Stop} stop @param {number} index @param {WayBox} box @param {Bar[]} bars */
 function drawReading(view, stop, index, { x, y, width }, bars) {
+  const { labels } = must(stop.keys, "nothing is read");
   const heads = bars.filter(({ part }) => view.parts[part].head !== null);
-  const rows = heads.map(({ part }) => view.numbers.weights(index, view.parts[part].head));
-  const named = namedKeys(rows, Math.max(1, Math.floor((width - 6) / keyWidth(view, stop.keys.labels))));
+  const rows = heads.map(({ part }) => view.numbers.weights(index, view.parts[part].head ?? 0));
+  const named = namedKeys(rows, Math.max(1, Math.floor((width - 6) / keyWidth(view, labels))));
   const others = rows[0].length - named.length;
   const slots = named.length + (others > 0 ? 1 : 0);
   const each = (width - 6) / slots;
+  /** @param {number} slot */
   const middle = (slot) => x + 3 + each * (slot + 0.5);
+  /** @type {Node[]} */
   const nodes = [];
   heads.forEach((bar, i) => {
-    named.forEach((key, slot) => nodes.push(ribbon(view, bar, middle(slot), y, rows[i][key])));
+    named.forEach((key, slot) => nodes.push(...ribbon(view, bar, middle(slot), y, rows[i][key])));
   });
-  if (each < LEAST_KEY) return nodes.filter(Boolean); // the ribbons alone: names would stand over each other
-  named.forEach((key, slot) => nodes.push(label(view, stop.keys.labels[key], middle(slot), y + view.layout.heights.read - 12, each - 3, "small middle token-read", { "data-key": key })));
+  if (each < LEAST_KEY) return nodes; // the ribbons alone: names would stand over each other
+  named.forEach((key, slot) => nodes.push(label(view, labels[key], middle(slot), y + view.layout.heights.read - 12, each - 3, "small middle token-read", { "data-key": key })));
   if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + view.layout.heights.read - 12, each + 12, "small middle muted"));
-  return nodes.filter(Boolean);
+  return nodes;
 }
 
-/** The room for the name of a token that is read. */
+/** The room for the name of a token that is read. @param {WayView} view @param {string[]} labels */
 function keyWidth({ theme }, labels) {
   const context = textContext(`500 10px ${theme.font}`);
   return clamp(Math.max(...labels.map((text) => context.measureText(text).width)) + 8, LEAST_KEY, WIDEST_KEY);
 }
 
+/** @param {WayView} view @param {Bar} bar @param {number} from @param {number} y @param {number} weight */
 function ribbon(view, bar, from, y, weight) {
-  if (!(weight >= LEAST_WEIGHT)) return null;
+  if (!(weight >= LEAST_WEIGHT)) return [];
   const [to, start, end] = [bar.x + bar.width / 2, y + view.layout.heights.read - 7, bar.top - (bar.width < LEAST_NAMED ? 2 : bar.reach)];
   const bend = (start + end) / 2;
-  return makeSvgElement("path", {
-    d: `M${from},${start}C${from},${bend} ${to},${bend} ${to},${end}`,
-    class: "ribbon", "data-of": bar.part, stroke: colorOf(view, view.parts[bar.part]), "stroke-width": weight * Math.min(RIBBON, bar.width),
-  });
+  const d = `M${from},${start}C${from},${bend} ${to},${bend} ${to},${end}`;
+  const look = { stroke: colorOf(view, view.parts[bar.part]), "stroke-width": weight * Math.min(RIBBON, bar.width) };
+  return [makeSvgElement("path", { d, class: "ribbon", "data-of": bar.part, ...look })];
 }
 
-/** The place on the band that leads to the stage of the stream. */
+/** The place on the band that leads to the stage of the stream.
+ *  @param {WayView} view @param {Stop} stop @param {number} index @param {WayBox} box */
 function drawPlace(view, stop, index, { x, y, width }) {
   const size = half(view, view.numbers.sum(index));
   return makeSvgElement("rect", {
@@ -173,7 +194,8 @@ function drawPlace(view, stop, index, { x, y, width }) {
   });
 }
 
-/** The place of the answers of a stop: where its own box is too narrow, those of a feed-forward under its layer. */
+/** The place of the answers of a stop: where its own box is too narrow, those of a feed-forward under its layer.
+ *  @param {WayView} view @param {number} index @param {WayBox} box */
 function lensBox(view, index, box) {
   const next = view.layout.boxes[index + 1];
   const isUnderNext = view.stops[index].keys && next && !view.stops[index + 1].keys && next.width < 52;
@@ -183,6 +205,7 @@ function lensBox(view, index, box) {
   return { x: before.x, y: before.y, width: before.width + box.width };
 }
 
+/** @param {WayView} view @param {number} index @param {WayBox | null} box */
 function drawLens(view, index, box) {
   const likely = box && view.numbers.likely(index);
   if (!likely) return [];
@@ -192,7 +215,9 @@ function drawLens(view, index, box) {
   return index > 0 ? lines : [label(view, say("lens"), box.x + 4, top - 6, HEADING, "way-title small"), ...lines];
 }
 
-/** One line: a likely token, its probability, and a bar as long: in every list of the picture on one scale. */
+/** One line: a likely token, its probability, and a bar as long: in every list of the picture on one scale.
+ *  @param {WayView} view @param {Answer} answer @param {number} i @param {Pick<WayBox, "x" | "width">} box
+ *  @param {number} top @param {number | "end"} index */
 function answer(view, { token, probability }, i, { x, width }, top, index) {
   const y = top + 20 * i;
   const room = Math.min(width - 8, WIDEST_LIST);
@@ -204,7 +229,7 @@ function answer(view, { token, probability }, i, { x, width }, top, index) {
   return [makeSvgElement("g", { class: "answers", "data-lens": index }, nodes)];
 }
 
-/** The goal after the last stop: the prediction, or who reads the stream. */
+/** The goal after the last stop: the prediction, or who reads the stream. @param {WayView} view */
 function drawEnd(view) {
   const { x, y, width } = view.layout.end;
   const left = x + width * (view.layout.isStacked ? 0 : 0.1);

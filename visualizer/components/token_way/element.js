@@ -1,4 +1,5 @@
-/** @import { Theme } from "../types.d.ts" */
+/** @import { Host, Mark, Point, TooltipLine } from "../types.d.ts" */
+/** @import { Target, WayHeader, WayNumbers, WayView } from "./types.d.ts" */
 
 /**
  * One token's way from left to right, on a narrow page downwards.
@@ -7,11 +8,12 @@
  * person pauses. Pointing at a part shows its numbers, a click leads to its stage.
  */
 
-import { clamp, makeElement, makeSvgElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
+import { clamp, makeElement, makeSvgElement, oncePerFrame, setText, tokenSpan, under } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
 import { lineText } from "../shared/grid.js";
 import { chosenQuery } from "../shared/hover.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
+import { must } from "../shared/must.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
@@ -24,11 +26,14 @@ import { chance, percent, shortNorm, strongest } from "./words.js";
 
 const say = textsOf("token_way/element");
 const PAGE_STEPS = { ArrowLeft: -1, ArrowRight: 1 };
+/** @type {Record<string, number>} */
 const STEPS = { ...PAGE_STEPS, Home: -Infinity, End: Infinity };
+/** @type {Record<string, number>} */
 const PART_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const MOST_WEIGHTS = 8;
 const BELOW = 64; // pixels below the picture for the line that checks it
 
+/** @extends {Picture<WayHeader>} */
 class TokenWay extends Picture {
   isSaved = true;
 
@@ -36,15 +41,17 @@ class TokenWay extends Picture {
     return { selected: this.token };
   }
 
-  /** @type {{ stops: any[], parts: any[], end: any, layout: ReturnType<typeof layoutWay>, theme: Theme, numbers: ReturnType<TokenWay["numbers"]> }} */
-  shown;
+  /** @type {WayView} */ shown;
+  count = 0;
+  /** @type {{ size: string, room: number }} */ measured;
 
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "token_way");
     this.token = 0;
-    this.lit = undefined;
+    /** @type {number | undefined} */ this.lit = undefined;
     this.version = "";
-    this.cursor = null;
+    /** @type {number | null} */ this.cursor = null;
     this.heading = makeElement("div", "way-heading");
     this.svg = makeSvgElement("svg", { "aria-hidden": "true" });
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
@@ -55,12 +62,13 @@ class TokenWay extends Picture {
     this.endings.push(() => this.events.destroy(), () => this.reading.forget());
     this.svg.onpointermove = (event) => this.onPointer(event);
     this.svg.onpointerleave = () => this.leave();
-    this.svg.onclick = (event) => this.open(this.targetOf(event.target));
+    this.svg.onclick = (event) => this.open(this.targetOf(event));
     this.frame.onkeydown = (event) => this.onKey(event);
     this.frame.onblur = () => {
       this.leave();
       setText(this.live, "");
     };
+    /** @param {KeyboardEvent} event */
     const onPageKey = (event) => event.key in PAGE_STEPS && isForPage(event) && this.onKey(event);
     document.addEventListener("keydown", onPageKey); // also where nothing of the picture has the focus
     this.endings.push(() => document.removeEventListener("keydown", onPageKey));
@@ -84,13 +92,14 @@ class TokenWay extends Picture {
     }
   }
 
-  /** The numbers of the token that is drawn. */
+  /** The numbers of the token that is drawn. @returns {WayNumbers} */
   numbers() {
     const { arrays, vocabulary, first } = this.data;
     const at = this.token - first;
+    /** @param {string} name */
     const read = (name) => {
       const numbers = floats(arrays[name]);
-      return (row) => numbers[row * this.count + at];
+      return (/** @type {number} */ row) => numbers[row * this.count + at];
     };
     const norm = read("norms");
     return {
@@ -108,6 +117,7 @@ class TokenWay extends Picture {
     };
   }
 
+  /** @param {number} stop @param {number} at @param {Record<string, string>} vocabulary */
   likelyAt(stop, at, vocabulary) {
     const { likely, probabilities } = this.data.arrays;
     if (!likely) return null;
@@ -122,8 +132,8 @@ class TokenWay extends Picture {
     const layout = layoutWay(stops, this.width, this.room());
     this.shown = { stops, parts, end, layout, theme: this.theme, numbers: this.numbers() };
     this.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
-    this.svg.setAttribute("width", layout.width);
-    this.svg.setAttribute("height", layout.height);
+    this.svg.setAttribute("width", String(layout.width));
+    this.svg.setAttribute("height", String(layout.height));
     this.svg.replaceChildren(...drawWay(this.shown));
     this.bringOut(this.data.light);
     this.light(this.lit);
@@ -142,6 +152,7 @@ class TokenWay extends Picture {
 
   /** One text for each part, in the order of the model, and one for the stream after each step. */
   inWords() {
+    /** @param {TooltipLine[]} lines */
     const said = (lines) => lines.map(lineText).join(", ");
     return this.data.stops.flatMap(({ parts }, stop) => [
       ...parts.map((part) => said(this.describePart(part))),
@@ -162,55 +173,63 @@ class TokenWay extends Picture {
     const most = strongest(parts.map((part, index) => ({ ...part, norm: numbers.norm(index), index })));
     if (most) {
       const place = stops.find((stop) => stop.parts.includes(most.index));
-      said.push(say("most", { head: most.label, place: place.title.replace(" · ", ", "), norm: shortNorm(most.norm) }));
+      said.push(say("most", { head: most.label, place: place?.title.replace(" · ", ", "), norm: shortNorm(most.norm) }));
     }
     this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [say("hint")]));
   }
 
+  /** @param {number} index @param {Node} token @param {Node} answer @param {string} probability */
   saidOfAnswer(index, token, answer, probability) {
     if (this.data.expects_next) return say.parts("predicts", { index, token, answer, probability });
     return say.parts("answers", { index, token, answer, probability });
   }
 
-  /** The meaning of a node of the picture: a part, or a stop. */
-  targetOf(node) {
-    const part = node.closest("[data-part]")?.dataset.part ?? node.closest("[data-of]")?.dataset.of;
+  /** The part or the stop that the pointer is on. @param {Event} event @returns {Target | null} */
+  targetOf(event) {
+    const part = under(event, "[data-part]")?.dataset.part ?? under(event, "[data-of]")?.dataset.of;
     if (part !== undefined) return { part: Number(part) };
-    const stop = node.closest("[data-stop]")?.dataset.stop ?? node.closest("[data-lens]")?.dataset.lens;
+    const stop = under(event, "[data-stop]")?.dataset.stop ?? under(event, "[data-lens]")?.dataset.lens;
     if (stop === undefined) return null;
     return stop === "end" ? { end: true } : { stop: Number(stop) };
   }
 
+  /** @param {Target | null} target */
   open(target) {
     if (!target) return;
-    const part = this.data.parts[target.part];
-    const path = part?.path ?? this.data.stops[target.stop]?.path ?? this.data.end[1];
+    const part = target.part === undefined ? null : this.data.parts[target.part];
+    const stop = target.stop === undefined ? null : this.data.stops[target.stop];
+    const path = part?.path ?? stop?.path ?? this.data.end[1];
     const head = part && part.head !== null ? { head: part.head } : {};
     this.leave();
     this.events.send("open", { path, query: this.token, ...head });
   }
 
-  onPointer({ target, clientX, clientY }) {
-    this.point(this.targetOf(target), { x: clientX, y: clientY });
+  /** @param {PointerEvent} event */
+  onPointer(event) {
+    this.point(this.targetOf(event), { x: event.clientX, y: event.clientY });
   }
 
-  /** Show the numbers of a part or a stop, and light the tokens that it reads. */
+  /** Show the numbers of a part or a stop, and light the tokens that it reads.
+   *  @param {Target | null} target @param {Point} at */
   point(target, at) {
     this.light(target?.part);
-    if (!target || target.end) return this.leave();
-    if (target.part === undefined) return this.pointAt(this.describeStop(target.stop), at, this.marks());
-    return this.pointAt(this.describePart(target.part), at, this.marks(target.part));
+    if (target?.part !== undefined) this.pointAt(this.describePart(target.part), at, this.marks(target.part));
+    else if (target?.stop !== undefined) this.pointAt(this.describeStop(target.stop), at, this.marks());
+    else this.leave();
   }
 
+  /** @param {number} [part] @returns {Mark[]} */
   marks(part) {
-    const own = { sequence: this.data.tokens.sequence, index: this.token, role: "query" };
-    const stop = this.data.stops.findIndex(({ keys, parts }) => keys && parts.includes(part));
-    if (stop < 0 || this.data.parts[part].head === null) return [own];
-    const row = this.shown.numbers.weights(stop, this.data.parts[part].head);
-    const index = row.indexOf(Math.max(...row));
-    return [own, { sequence: this.data.stops[stop].keys.sequence, index, role: "key" }];
+    const own = { sequence: this.data.tokens.sequence ?? "", index: this.token, role: "query" };
+    const { head } = part === undefined ? { head: null } : this.data.parts[part];
+    const stop = this.data.stops.findIndex(({ keys, parts }) => keys && parts.some((one) => one === part));
+    const sequence = this.data.stops[stop]?.keys?.sequence;
+    if (head === null || !sequence) return [own];
+    const row = this.shown.numbers.weights(stop, head);
+    return [own, { sequence, index: row.indexOf(Math.max(...row)), role: "key" }];
   }
 
+  /** @param {number} index */
   describePart(index) {
     const { numbers } = this.shown;
     const part = this.data.parts[index];
@@ -228,20 +247,21 @@ class TokenWay extends Picture {
     return part.head === null ? lines : [...lines, ...this.describeRow(stop, part.head)];
   }
 
-  /** The largest weights of a head, in the order of the text. */
+  /** The largest weights of a head, in the order of the text. @param {number} stop @param {number} head */
   describeRow(stop, head) {
-    const { keys } = this.data.stops[stop];
+    const { labels } = must(this.data.stops[stop].keys, "nothing is read");
     const row = [...this.shown.numbers.weights(stop, head)];
     const order = row.map((_, key) => key).sort((a, b) => row[b] - row[a] || a - b);
     const named = order.slice(0, MOST_WEIGHTS).sort((a, b) => a - b);
     const lines = named.map((key) => tooltipLine("tooltip-value way-weight",
       makeElement("span", "way-weight-bar", { style: `width: ${Math.round(60 * row[key])}px` }),
-      ` ${row[key].toFixed(2)} ${key} `, tokenSpan(keys.labels[key])));
+      ` ${row[key].toFixed(2)} ${key} `, tokenSpan(labels[key])));
     const rest = order.slice(MOST_WEIGHTS).reduce((sum, key) => sum + row[key], 0);
     if (row.length > MOST_WEIGHTS) lines.push(tooltipLine("tooltip-note", say("others", { count: row.length - MOST_WEIGHTS, sum: rest.toFixed(2) })));
     return lines;
   }
 
+  /** @param {number} index */
   describeStop(index) {
     const { numbers } = this.shown;
     const lines = [
@@ -259,7 +279,8 @@ class TokenWay extends Picture {
     return lines;
   }
 
-  /** Bring one part out among the others; undefined for none, or for the one that a path leads to. */
+  /** Bring one part out among the others; undefined for none, or for the one that a path leads to.
+   *  @param {number | undefined} part */
   light(part) {
     this.lit = part;
     const shown = part ?? (typeof this.data.light === "number" ? this.data.light : undefined);
@@ -269,11 +290,12 @@ class TokenWay extends Picture {
     for (const node of this.svg.querySelectorAll(`[data-part="${shown}"], [data-of="${shown}"]`)) node.classList.add("current");
   }
 
-  /** Draw a light around what a path leads to: the stream, the prediction, or a part by its number. */
+  /** Draw a light around what a path leads to: the stream, the prediction, or a part by its number.
+   *  @param {string | number} what */
   bringOut(what) {
-    this.svg.querySelector(".band").classList.toggle("spot", what === "stream");
+    this.svg.querySelector(".band")?.classList.toggle("spot", what === "stream");
     const found = { prediction: '[data-lens="end"]' }[what] ?? (typeof what === "number" ? `[data-part="${what}"] .reach` : null);
-    const boxes = found ? [...this.svg.querySelectorAll(found)].map((node) => node.getBBox()) : [];
+    const boxes = found ? [.../** @type {NodeListOf<SVGGraphicsElement>} */ (this.svg.querySelectorAll(found))].map((node) => node.getBBox()) : [];
     if (boxes.length === 0) return;
     const [left, top] = [Math.min(...boxes.map(({ x }) => x)) - 2, Math.min(...boxes.map(({ y }) => y)) - 2];
     const right = Math.max(...boxes.map(({ x, width }) => x + width)) + 2;
@@ -282,14 +304,16 @@ class TokenWay extends Picture {
     this.svg.append(makeSvgElement("rect", frame));
   }
 
+  /** @param {Mark[]} marks */
   onHover(marks) {
     const query = chosenQuery(marks, this.data.tokens.sequence);
     if (query !== null) this.follow(query);
     this.light(undefined);
     const keys = new Set(marks.filter(({ role }) => role !== "query").map(({ index }) => String(index)));
-    for (const node of this.svg.querySelectorAll("[data-key]")) node.classList.toggle("marked", keys.has(node.dataset.key));
+    for (const node of this.svg.querySelectorAll("[data-key]")) node.classList.toggle("marked", keys.has(node.getAttribute("data-key") ?? ""));
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
     if (hasModifier(event)) return;
     if (event.key in STEPS) this.go(this.token + STEPS[event.key]);
@@ -301,16 +325,16 @@ class TokenWay extends Picture {
     event.stopPropagation();
   }
 
-  /** Go to another token because the person asked for it. */
+  /** Go to another token because the person asked for it. @param {number} token */
   go(token) {
     if (!this.follow(token)) return;
     this.leave();
-    const isReached = this.root.getRootNode().activeElement === this.frame;
-    if (isReached) setText(this.live, this.heading.textContent);
+    if (this.frame.matches(":focus")) setText(this.live, this.heading.textContent);
     this.events.changed();
   }
 
-  /** Draw another token; the host hears of it from where it was chosen. Returns whether it is another one. */
+  /** Draw another token; the host hears of it from where it was chosen. Returns whether it is another one.
+   *  @param {number} token */
   follow(token) {
     const { first } = this.data;
     const bounded = clamp(token, first, first + this.count - 1);
@@ -324,19 +348,20 @@ class TokenWay extends Picture {
     return this.data.stops.flatMap(({ parts }) => parts);
   }
 
-  /** To the part before (-1) or after (1). */
+  /** To the part before (-1) or after (1). @param {number} step */
   walk(step) {
     const parts = this.drawnParts();
     this.cursor = this.cursor === null ? 0 : clamp(this.cursor + step, 0, parts.length - 1);
-    const box = this.svg.querySelector(`[data-part="${parts[this.cursor]}"]`).getBoundingClientRect();
-    this.point({ part: parts[this.cursor] }, { x: box.right, y: box.bottom });
-    this.light(parts[this.cursor]);
-    setText(this.live, this.describePart(parts[this.cursor]).map(lineText).join(", "));
+    const part = parts[this.cursor];
+    const box = must(this.svg.querySelector(`[data-part="${part}"]`), `no part ${part}`).getBoundingClientRect();
+    this.point({ part }, { x: box.right, y: box.bottom });
+    this.light(part);
+    setText(this.live, this.describePart(part).map(lineText).join(", "));
   }
 }
 
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(TokenWay, root, bytes, host);
 }

@@ -1,5 +1,7 @@
 /** The places of all parts of the picture, in CSS pixels. */
 
+/** @import { Stop } from "./types.d.ts" */
+
 const NARROW = 640;
 const START = 92;
 const END = 116;
@@ -14,6 +16,7 @@ const MOST_MORE = 330; // pixels that a high window gives it beyond the least
  */
 export function heightsOf(room) {
   const more = Math.min(Math.max(room - LEAST.whole, 0), MOST_MORE);
+  /** @param {keyof typeof LEAST} name @param {number} share */
   const at = (name, share) => Math.round(LEAST[name] + share * more);
   return {
     read: LEAST.read, bars: at("bars", 0.7), band: at("band", 0.85), lens: at("lens", 1), whole: at("whole", 1),
@@ -24,7 +27,7 @@ export function heightsOf(room) {
 /**
  * A box {x, y, width, top, height} for each stop and one for the end: side by side, or one below the other where there
  * is no room. What reads tokens gets twice the room of what does not.
- * @param {{keys: object | null}[]} stops
+ * @param {Pick<Stop, "keys">[]} stops
  * @param {number} width
  * @param {number} room the pixels that it may be high where the stops stand side by side
  */
@@ -43,7 +46,8 @@ export function layoutWay(stops, width, room) {
   return { boxes, end, width: end.x + END, height: heights.whole, heights, isStacked: false };
 }
 
-/** One below the other; what reads nothing has no room for what is read. */
+/** One below the other; what reads nothing has no room for what is read.
+ *  @param {Pick<Stop, "keys">[]} stops @param {number} width */
 function stacked(stops, width) {
   const heights = heightsOf(0);
   let y = 0;

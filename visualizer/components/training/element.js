@@ -1,8 +1,11 @@
 /** A training, or two side by side: curves, the answer to a text, and every head of an attention. */
 
+/** @import { Host } from "../types.d.ts" */
+/** @import { SideHeader, TrainingHeader } from "./types.d.ts" */
+
 import { makeElement, setChildren, setText } from "../shared/dom.js";
 import { LivePicture } from "../shared/live.js";
-import { withMinusSign } from "../shared/payload.js";
+import { flagsOf, withMinusSign } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { fillBar, makeBar } from "../progress/element.js";
@@ -12,14 +15,16 @@ import { Curves } from "./curves.js";
 const say = textsOf("training/element");
 const ABOVE = 1.06; // room for a line at the highest value
 
+/** @extends {LivePicture<TrainingHeader>} */
 class Training extends LivePicture {
   isSaved = true;
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "training");
     this.bar = makeBar();
     this.losses = new Curves(say("loss"), this.tooltip, formatLoss);
     this.matches = new Curves(say("held_out"), this.tooltip, formatShare);
-    this.sides = [];
+    /** @type {Side[]} */ this.sides = [];
     this.curves = makeElement("div", "training-curves", {}, [this.losses.element, this.matches.element]);
     this.frame = makeElement("div", "training", {}, [this.curves]);
     root.prepend(this.bar, this.frame);
@@ -34,7 +39,7 @@ class Training extends LivePicture {
     this.frame.classList.toggle("training-pair", sides.length > 1);
     this.keepSides(sides.length);
     while (this.sides.length < sides.length) this.addSide();
-    sides.forEach((side, i) => this.sides[i].show(side, arrays[`heads${i}`]?.data));
+    sides.forEach((side, i) => this.sides[i].show(side, flagsOf(arrays[`heads${i}`])));
     if (sides.length === 1) this.curves.prepend(this.sides[0].numbers);
   }
 
@@ -44,6 +49,7 @@ class Training extends LivePicture {
     this.frame.append(side.element);
   }
 
+  /** @param {number} count */
   keepSides(count) {
     for (const side of this.sides.splice(count)) side.destroy();
   }
@@ -57,6 +63,7 @@ class Training extends LivePicture {
     this.matches.draw(this.curvesOf("matches"), { nSteps, moment, top: ABOVE, level: null }, this.theme);
   }
 
+  /** @param {string} name */
   curvesOf(name) {
     return this.data.sides.map((side, i) => {
       const { data } = this.data.arrays[`${name}${i}`];
@@ -67,6 +74,7 @@ class Training extends LivePicture {
 
 /** One training at one moment. */
 class Side {
+  /** @param {Host} host */
   constructor(host) {
     this.host = host;
     this.title = makeElement("h3");
@@ -76,6 +84,7 @@ class Side {
     this.element = makeElement("section", "", {}, [this.answer, this.root]);
   }
 
+  /** @param {SideHeader} side @param {Uint8Array | null} heads */
   show({ name, numbers, note, ...written }, heads) {
     setText(this.title, name);
     this.title.hidden = name === "";
@@ -97,7 +106,7 @@ class Side {
 
 /**
  * The text, an arrow, and the tokens of the answer with those that are wrong marked.
- * @param {any} written
+ * @param {Pick<SideHeader, "asked" | "answer" | "joint">} written
  */
 function answerNodes({ asked, answer, joint: [between, end] }) {
   const tokens = answer.flatMap(([token, isRight], i) => [i ? between : "", makeElement("span", isRight ? "" : "wrong", {}, [token])]);
@@ -105,15 +114,17 @@ function answerNodes({ asked, answer, joint: [between, end] }) {
   return [makeElement("bdi", "", {}, [asked, " →"]), makeElement("bdi", "", {}, [...(tokens.length ? tokens : [nothing]), end])];
 }
 
+/** @param {number} value */
 function formatLoss(value, isShort = false) {
   return withMinusSign(isShort ? String(Number(value.toPrecision(3))) : value.toFixed(3));
 }
 
+/** @param {number} value */
 function formatShare(value, isShort = false) {
   return `${(100 * value).toFixed(isShort ? 0 : 1)}%`;
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(Training, root, bytes, host);
 }

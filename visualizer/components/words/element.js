@@ -1,10 +1,17 @@
 /** Lines of words: prose, symbols of a formula, shapes. What opens the glossary is a button. */
 
+/** @import { Host } from "../types.d.ts" */
+/** @import { WordsHeader } from "./types.d.ts" */
+
 import { wordNodes } from "../shared/define.js";
 import { makeElement } from "../shared/dom.js";
 import { Picture, startPicture } from "../shared/picture.js";
 
+/** @extends {Picture<WordsHeader>} */
 class Words extends Picture {
+  content = "";
+
+  /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     super(root, host, "words");
     this.list = makeElement("div");
@@ -22,7 +29,7 @@ class Words extends Picture {
   }
 }
 
-/** Draw the picture in `root`. */
+/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {
   return startPicture(Words, root, bytes, host);
 }

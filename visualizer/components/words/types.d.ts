@@ -1,0 +1,6 @@
+/** Lines of [words, entry that they open]. */
+export interface WordsHeader {
+  key: string;
+  look: string;
+  lines: [string, string][][];
+}
