@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { drawMatrix, makeReady, paintPixels, paintSquare, poolMatrix } from "../../visualizer/components/marks/cells.js";
+import { inkOn, makeScale, pixelFor, usualCurve, weightScale } from "../../visualizer/components/marks/scale.js";
 import { drawWhenNear } from "../../visualizer/components/shared/near.js";
 import { MaskPlanes } from "../../visualizer/components/shared/mask_planes.js";
-import {
-  drawMatrix, inkOn, makeReady, makeScale, paintPixels, paintSquare, pixelFor, poolMatrix, usualCurve, weightScale,
-} from "../../visualizer/components/shared/matrix_pixels.js";
 import { floats, formatNumber, unpack } from "../../visualizer/components/shared/payload.js";
 
 /** A theme whose scales are the greys 0 to 255, so that a pixel's red says which step it is. */

@@ -10,7 +10,8 @@ from visualizer import colors
 from visualizer.components.bundle import FOLDER
 from visualizer.components.modules import module_text
 
-ENTRY = """import { drawMatrix, makeScale, signCanvas } from "./matrix_pixels.js";
+ENTRY = """import { drawMatrix, signCanvas } from "./cells.js";
+import { makeScale } from "./scale.js";
 window.luminances = (theme, size) => {
   const [rows, columns, width, height] = [1, 2, 64, 32];
   const matrix = { values: Float32Array.of(size, -size), rows, columns, blocked: null, steps: null, dtype: "f4" };
@@ -37,7 +38,7 @@ LEAST = 0.12
 @pytest.fixture
 def page(browser):
     page = browser.new_page()
-    page.add_script_tag(content=module_text(ENTRY, FOLDER / "shared"), type="module")
+    page.add_script_tag(content=module_text(ENTRY, FOLDER / "marks"), type="module")
     page.wait_for_function("() => window.luminances")
     yield page
     page.close()

@@ -110,6 +110,9 @@ export interface Matrix extends Plane {
   marked?: Uint8Array | null;
 }
 
+/** A matrix without its axes. */
+export type Cells = Pick<Matrix, "rows" | "columns" | "blocked" | "steps"> & { values?: Float32Array };
+
 /** How numbers become pixels. */
 export interface Scale {
   theme: Theme;

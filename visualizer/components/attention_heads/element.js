@@ -1,18 +1,20 @@
 /** @import { Header, Host, Limits, Mark, OverviewSource, Point } from "../types.d.ts" */
 
+import { makeReady } from "../marks/cells.js";
+import { litPosition, marksOfCell } from "../shared/axis.js";
 import { makeFold, makeSegments } from "../shared/controls.js";
 import { clamp, makeElement, whenIdle } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
-import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
+import { MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
 import { HeadControls } from "../shared/head_controls.js";
 import { chosenQuery } from "../shared/hover.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
-import { makeReady } from "../shared/matrix_pixels.js";
 import { Overview, widthOf } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
+import { describeCell, describeMatrix } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";

@@ -1,9 +1,9 @@
 /** @import { Axis, Mark, Pen } from "../types.d.ts" */
 /** @import { Lines, LinesHeader, LinesPicture, Place, Side } from "./types.d.ts" */
 
-import { setBox, sizedContext } from "../shared/canvas.js";
+import { sizedContext } from "../marks/pen.js";
 import { makeSlider } from "../shared/controls.js";
-import { childrenOf, clamp, countOf, makeElement, oncePerFrame, setText, tokenSpan, under } from "../shared/dom.js";
+import { childrenOf, clamp, countOf, makeElement, oncePerFrame, setBox, setText, tokenSpan, under } from "../shared/dom.js";
 import { Reading } from "../shared/reading.js";
 import { describeRows, NO_KEY_LEFT } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";

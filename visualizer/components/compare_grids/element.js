@@ -1,17 +1,19 @@
 /** @import { Cell, Header, Host, Limits, Mark, Matrix, Point } from "../types.d.ts" */
 
+import { storedNumbers } from "../marks/cells.js";
+import { makeScale } from "../marks/scale.js";
+import { litPosition, marksOfCell } from "../shared/axis.js";
 import { makeFold } from "../shared/controls.js";
 import { makeElement, setText } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
-import { describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
+import { MatrixPanel } from "../shared/grid.js";
 import { HeadControls } from "../shared/head_controls.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
-import { makeScale, storedNumbers } from "../shared/matrix_pixels.js";
 import { cellText } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
-import { NO_KEY_LEFT } from "../shared/rows.js";
+import { describeMatrix, NO_KEY_LEFT } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { headColor } from "../shared/theme.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";

@@ -3,8 +3,10 @@
 /** @import { Pen } from "../types.d.ts" */
 /** @import { BarPicture, Row } from "./types.d.ts" */
 
-import { barPlace, drawBar, drawHatch } from "../shared/bars.js";
-import { shortened, textContext } from "../shared/canvas.js";
+import { barPlace, drawBar, drawBaseline } from "../marks/bar.js";
+import { drawHatch } from "../marks/hatch.js";
+import { textContext } from "../marks/pen.js";
+import { drawUpwards, shortened } from "../marks/text.js";
 import { isOneCharacter } from "../shared/dom.js";
 import { LABEL_FONT_SIZE, labelFont } from "../shared/grid_layout.js";
 import { formatNumber, withMinusSign } from "../shared/payload.js";
@@ -150,13 +152,10 @@ function paintHeader(context, { sizes, labels, theme }, first, last) {
  *  @param {Pen} context @param {string} text @param {number} x @param {number} y
  *  @param {"center" | "left" | "right"} align */
 function paintText(context, text, x, y, align) {
-  context.save();
-  context.translate(x, y);
-  if (align !== "center") context.rotate(-Math.PI / 2);
+  if (align !== "center") return drawUpwards(context, text, x, y, align);
   context.textAlign = align;
   context.textBaseline = "middle";
-  context.fillText(text, 0, 0);
-  context.restore();
+  context.fillText(text, x, y);
 }
 
 /** One row: its zero line, its bars, its numbers.
@@ -165,10 +164,7 @@ function paintText(context, text, x, y, align) {
 function paintBand(context, picture, row, top, first, last) {
   const { sizes, theme, blocked } = picture;
   const zero = top + (row.range.high / row.range.span) * sizes.bar;
-  context.fillStyle = theme.roles.neutral;
-  context.globalAlpha = 0.5;
-  context.fillRect(first * sizes.column, Math.round(zero) - 0.5, (last - first + 1) * sizes.column, 1);
-  context.globalAlpha = 1;
+  drawBaseline(context, first * sizes.column, Math.round(zero) - 0.5, (last - first + 1) * sizes.column, theme);
   for (let index = first; index <= last; index += 1) {
     if (blocked[index]) {
       const edge = Math.min(3, sizes.column * 0.15);

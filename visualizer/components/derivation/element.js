@@ -8,16 +8,16 @@
 /** @import { Header, Host, Mark, Theme } from "../types.d.ts" */
 /** @import { BarPicture, Row } from "./types.d.ts" */
 
-import { setBox, sizedContext } from "../shared/canvas.js";
-import { childrenOf, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { sizedContext } from "../marks/pen.js";
+import { childrenOf, makeElement, oncePerFrame, setBox, setText } from "../shared/dom.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
-import { measureBars, paintBars, rangeOf } from "./bars.js";
 import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
+import { measureBars, paintBars, rangeOf } from "./bars.js";
 
 const say = textsOf("derivation/element");
 

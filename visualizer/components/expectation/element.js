@@ -2,19 +2,20 @@
 /** @import { Cell, Host, Limits, Mark, Matrix, Point } from "../types.d.ts" */
 /** @import { Computed, ExpectationHeader } from "./types.d.ts" */
 
+import { makeScale } from "../marks/scale.js";
 import { countBlocked, openCells, packBits, sameCells, unpackBits } from "../mask_painter/cells.js";
 import { Painting } from "../mask_painter/painting.js";
 import { directionOfShortcut, enable, makeTool } from "../mask_painter/toolbar.js";
+import { litPosition, marksOfCell } from "../shared/axis.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
-import { describeCell, describeMatrix, lineText, litPosition, marksOfCell, rowsWithoutKey } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
-import { makeScale } from "../shared/matrix_pixels.js";
+import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { must } from "../shared/must.js";
 import { flagsOf, floats, toBase64 } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
-import { nameOf } from "../shared/rows.js";
+import { describeCell, describeMatrix, lineText, nameOf } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";

@@ -1,11 +1,13 @@
-/** @import { Cell, Geometry, Matrix, PanelHost, PanelLook, Pen, Point, Theme } from "../types.d.ts" */
+/** @import { Cell, Matrix, PanelHost, PanelLook, Pen, Point, Theme } from "../types.d.ts" */
 
-import { contextOf, sizedContext } from "../shared/canvas.js";
+import { contextOf, sizedContext } from "../marks/pen.js";
+import { drawRules } from "../marks/rule.js";
+import { inkOn, pixelFor } from "../marks/scale.js";
 import { MatrixPanel } from "../shared/grid.js";
-import { inkOn, pixelFor } from "../shared/matrix_pixels.js";
 
 const [NOTHING, AS_EXPECTED, NOT_SO, MISSED] = [0, 1, 2, 3]; // what a cell is, as Python says it
 const SMALLEST_SIGN = 9; // a cell below this size has no room for a sign
+const RULES = 0.16; // the strength of the lines: of a covered matrix there is nothing else to see
 const DIFFERS = new Set([NOT_SO, MISSED]);
 
 /** A matrix over whose cells signs stand: what is marked and, once revealed, what of it is so. */
@@ -85,7 +87,7 @@ export class MarksPanel extends SignedPanel {
     const { cellWidth, cellHeight } = this.geometry;
     const size = Math.min(cellWidth, cellHeight);
     const { scale } = this.look;
-    if (size >= SMALLEST_SIGN) drawLines(context, this.matrix, this.geometry, scale.theme);
+    if (size >= SMALLEST_SIGN) drawRules(context, this.matrix, this.geometry, scale.theme, RULES);
     context.lineCap = "round";
     /** @param {number} i */
     const has = (i) => (this.codes ? this.codes[i] !== NOTHING : values[i] > 0);
@@ -113,18 +115,6 @@ export class ComputedPanel extends SignedPanel {
       strokeInside(context, left, top, cellWidth, cellHeight);
     });
   }
-}
-
-/** Quiet lines between the cells: of a covered matrix there is nothing else to see.
- *  @param {Pen} context @param {Matrix} matrix @param {Geometry} geometry @param {Theme} theme */
-function drawLines(context, { rows, columns }, { left, top, plotWidth, plotHeight, cellWidth, cellHeight }, theme) {
-  context.fillStyle = theme.text;
-  context.globalAlpha = 0.16;
-  for (let row = 1; row < rows; row++) context.fillRect(left, Math.round(top + row * cellHeight), plotWidth, 1);
-  for (let column = 1; column < columns; column++) {
-    context.fillRect(Math.round(left + column * cellWidth), top, 1, plotHeight);
-  }
-  context.globalAlpha = 1;
 }
 
 /** @param {Pen} context @param {number} left @param {number} top @param {number} width @param {number} height */

@@ -8,15 +8,17 @@
 /** @import { Host, Matrix, TooltipLine } from "../types.d.ts" */
 /** @import { StepsHeader } from "./types.d.ts" */
 
+import { makeScale } from "../marks/scale.js";
+import { marksOfCell } from "../shared/axis.js";
 import { makeLayerControl, makeSlider } from "../shared/controls.js";
 import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
-import { describeCell, describeMatrix, marksOfCell, MatrixPanel, rowsWithoutKey } from "../shared/grid.js";
+import { MatrixPanel } from "../shared/grid.js";
 import { isForPage } from "../shared/keys.js";
-import { makeScale } from "../shared/matrix_pixels.js";
+import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { floats } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
-import { describeRows } from "../shared/rows.js";
+import { describeCell, describeMatrix, describeRows } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { makeBars } from "./bars.js";

@@ -6,7 +6,8 @@
 /** @import { Host, Pen } from "../types.d.ts" */
 /** @import { TreeHeader, TreeNode } from "./types.d.ts" */
 
-import { shortened, textContext } from "../shared/canvas.js";
+import { textContext } from "../marks/pen.js";
+import { shortened } from "../marks/text.js";
 import { clamp, makeElement, makeSvgElement, tokenSpan, under } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";

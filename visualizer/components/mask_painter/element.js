@@ -2,16 +2,14 @@
 /** @import { Beside, Content, PainterHeader, Shown, Size } from "./types.d.ts" */
 
 import { clamp, makeElement, onceIn, oncePerFrame, setText } from "../shared/dom.js";
-import { lineText } from "../shared/grid.js";
 import { LABEL_CELL } from "../shared/grid_layout.js";
 import { makeLegend } from "../shared/legend.js";
 import { toBase64 } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { roomBelow } from "../shared/room.js";
+import { lineText } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
-import {
-  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, withRectangle, withTouched,
-} from "./cells.js";
+import { endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, withRectangle, withTouched } from "./cells.js";
 import { FindingsList } from "./findings.js";
 import { PaintedHeads } from "./heads.js";
 import { Outbox } from "./outbox.js";

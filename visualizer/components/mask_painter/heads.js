@@ -1,6 +1,7 @@
 /** @import { Axis, Header, Matrix, OverviewSource, Theme } from "../types.d.ts" */
 /** @import { LiveHeads } from "./types.d.ts" */
 
+import { usualCurve, weightScale } from "../marks/scale.js";
 import { Arrivals } from "../shared/arrivals.js";
 import { headTitle } from "../shared/controls.js";
 import { makeElement, onceIn } from "../shared/dom.js";
@@ -8,7 +9,6 @@ import { Follower } from "../shared/follower.js";
 import { headMatrix } from "../shared/head_matrix.js";
 import { addressOfLayers, areFew, layersInTurn, withLayers } from "../shared/layers.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
-import { usualCurve, weightScale } from "../shared/matrix_pixels.js";
 import { leastWidth, Overview } from "../shared/overview.js";
 import { textsOf } from "../shared/texts.js";
 import { cellsText, sameCells } from "./cells.js";

@@ -1,11 +1,11 @@
 /** @import { Geometry, Pen, Scale, Theme } from "../types.d.ts" */
 /** @import { CellLook, Shown, Size } from "./types.d.ts" */
 
-import { contextOf, edgesOf, outlineCells, sizedContext } from "../shared/canvas.js";
-import { clamp } from "../shared/dom.js";
-import { cellNumber, STEPS_BACK } from "../shared/grid.js";
+import { cellNumber, paintPixels, STEPS_BACK } from "../marks/cells.js";
+import { contextOf, sizedContext } from "../marks/pen.js";
+import { edgesOf, outlineCells } from "../marks/rule.js";
+import { inkOn, pixelFor, usualCurve, weightScale } from "../marks/scale.js";
 import { LABEL_FONT_SIZE } from "../shared/grid_layout.js";
-import { inkOn, paintPixels, pixelFor, usualCurve, weightScale } from "../shared/matrix_pixels.js";
 import { Hatches } from "./reasons.js";
 
 const PLAIN = 1 << 15; // the kind of an open cell without a weight; that of one with a weight is 0
@@ -135,16 +135,6 @@ export function scaleOf(theme, weights, columns) {
   let largest = 0;
   for (const weight of weights) if (weight > largest) largest = weight;
   return weightScale(theme, largest, usualCurve(columns));
-}
-
-/** Quiet lines between the cells, the quieter the closer they stand.
- *  @param {Pen} context @param {Size} size @param {Geometry} geometry @param {Theme} theme */
-export function drawLines(context, { rows, columns }, { left, top, plotWidth, plotHeight, cellWidth }, theme) {
-  context.fillStyle = theme.text;
-  context.globalAlpha = clamp(cellWidth / 150, 0.05, 0.13);
-  for (let i = 1; i < columns; i++) context.fillRect(left + Math.round((i * plotWidth) / columns), top, 1, plotHeight);
-  for (let i = 1; i < rows; i++) context.fillRect(left, top + Math.round((i * plotHeight) / rows), plotWidth, 1);
-  context.globalAlpha = 1;
 }
 
 /** {width, height} of a plot in device pixels. @param {Geometry} geometry @param {number} pixelRatio */

@@ -2,7 +2,7 @@
 /** @import { MaskSurface } from "./surface.js" */
 /** @import { Axis, Cell, Mark, Point, TooltipLine } from "../types.d.ts" */
 
-import { litPosition, marksOfCell } from "../shared/grid.js";
+import { litPosition, marksOfCell } from "../shared/axis.js";
 
 /** The cell pointed at: its note, its lights, and what the rest of the page hears of it. */
 export class CellPointer {

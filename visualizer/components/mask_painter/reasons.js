@@ -1,9 +1,9 @@
 /** @import { Pen, Theme } from "../types.d.ts" */
 /** @import { Reason } from "./types.d.ts" */
 
-import { contextOf } from "../shared/canvas.js";
+import { hatchTile, tiled } from "../marks/hatch.js";
+import { contextOf } from "../marks/pen.js";
 import { childrenOf, countOf, makeElement, setText } from "../shared/dom.js";
-import { hatchTile, tiled } from "../shared/matrix_pixels.js";
 import { textsOf } from "../shared/texts.js";
 import { parseColor } from "../shared/theme.js";
 

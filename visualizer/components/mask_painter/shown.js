@@ -1,7 +1,7 @@
 /** @import { PackedArray } from "../types.d.ts" */
 /** @import { Beside, Content, PainterHeader } from "./types.d.ts" */
 
-import { rowsWithoutKey } from "../shared/grid.js";
+import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { floats } from "../shared/payload.js";
 import { countBlocked, openCells, sameCells, unpackBits } from "./cells.js";
 import { blockedBits, countsOf } from "./reasons.js";

@@ -1,15 +1,18 @@
 /** @import { Axis, Cell, Matrix, Scale, Theme } from "../types.d.ts" */
 /** @import { CellLook, Marks, SurfaceHost } from "./types.d.ts" */
 
-import { setBox, sizedContext } from "../shared/canvas.js";
-import { makeElement } from "../shared/dom.js";
-import { drawEmptyRows, drawLabels, MatrixPanel } from "../shared/grid.js";
+import { drawLabels } from "../marks/axes.js";
+import { drawEmptyRows } from "../marks/cells.js";
+import { sizedContext } from "../marks/pen.js";
+import { drawRules } from "../marks/rule.js";
+import { clamp, makeElement, setBox } from "../shared/dom.js";
+import { MatrixPanel } from "../shared/grid.js";
 import { panelGeometry } from "../shared/grid_layout.js";
 import { stepOfKey } from "../shared/keys.js";
 import { tallestGrid } from "../shared/room.js";
 import { textsOf } from "../shared/texts.js";
 import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
-import { CellPicture, devicePixels, drawFound, drawLines } from "./picture.js";
+import { CellPicture, devicePixels, drawFound } from "./picture.js";
 
 const say = textsOf("mask_painter/surface");
 const PAINTING = { height: 640, cell: 40 };
@@ -101,7 +104,8 @@ export class MaskSurface extends MatrixPanel {
     setBox(this.overlay, 0, 0, width, height);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     drawLabels(context, this.matrix, geometry, this.theme);
-    if (geometry.cellWidth >= LINED_CELL) drawLines(context, this.matrix, geometry, this.theme);
+    const strength = clamp(geometry.cellWidth / 150, 0.05, 0.13); // the quieter the closer they stand
+    if (geometry.cellWidth >= LINED_CELL) drawRules(context, this.matrix, geometry, this.theme, strength);
   }
 
   /** Draw the cells. marks: {emptyRows, found}: the rows without a key and the cells of a finding, null for none.

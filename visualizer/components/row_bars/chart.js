@@ -1,12 +1,13 @@
-/**
- * A small bar chart on a canvas: one bar per key, hatched where the key is blocked.
- */
+/** A small bar chart on a canvas: one bar per key, hatched where the key is blocked. */
 
 /** @import { Pen, Theme } from "../types.d.ts" */
 /** @import { Series } from "./types.d.ts" */
 
-import { barPlace, drawBar, drawHatch } from "../shared/bars.js";
-import { setBox, sizedContext } from "../shared/canvas.js";
+import { barPlace, drawBar, drawBaseline } from "../marks/bar.js";
+import { drawHatch } from "../marks/hatch.js";
+import { sizedContext } from "../marks/pen.js";
+import { drawPlate } from "../marks/text.js";
+import { setBox } from "../shared/dom.js";
 import { pixelRatioOf } from "../shared/zoom.js";
 
 const LOWEST_BAR = 1; // pixels of a bar above zero, however small
@@ -25,10 +26,7 @@ export function drawChart(canvas, series, { column, height, theme }) {
     if (!series.isBlocked(index)) continue;
     drawHatch(context, { left: index * column, top: 0, width: column, height }, theme, ratio);
   }
-  context.fillStyle = theme.roles.neutral;
-  context.globalAlpha = 0.45;
-  context.fillRect(0, height - 1, width, 1);
-  context.globalAlpha = 1;
+  drawBaseline(context, 0, height - 1, width, theme);
   for (let index = 0; index < series.values.length; index += 1) {
     drawWeight(context, series, index, column, height, theme);
     drawReference(context, series, index, column, height, theme);
@@ -82,18 +80,9 @@ function drawNaN(context, { first, count }, column, height, theme) {
   context.fillRect(first * column, 0, width, height);
   context.globalAlpha = 1;
   context.font = `600 ${Math.min(13, height)}px ${theme.font}`;
-  const text = "NaN";
-  const textWidth = context.measureText(text).width;
-  if (textWidth + 4 > width) return;
   const middle = (first + count / 2) * column;
-  context.fillStyle = theme.background;
-  context.beginPath();
-  context.roundRect(middle - textWidth / 2 - 5, Math.max(0, height / 2 - 9), textWidth + 10, Math.min(height, 18), 4);
-  context.fill();
-  context.fillStyle = theme.not_a_number;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.fillText(text, middle, height / 2 + 0.5);
+  const fits = context.measureText("NaN").width + 4 <= width;
+  if (fits) drawPlate(context, "NaN", middle, height / 2, theme, theme.not_a_number, Math.min(height, 18));
 }
 
 /** The largest number of an array that is one, at least a little above zero. @param {Iterable<number>} values */

@@ -9,17 +9,16 @@
 /** @import { BarCell, BarPlace, BarRow, BarsHeader, Remark } from "./types.d.ts" */
 
 import { makeElement, setText, under } from "../shared/dom.js";
-import { lineText } from "../shared/grid.js";
 import { hasModifier } from "../shared/keys.js";
 import { flagsOf, floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
-import { describeRows, nameOf, NO_KEY_LEFT } from "../shared/rows.js";
+import { describeRows, lineText, nameOf, NO_KEY_LEFT } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
+import { zoomOf } from "../shared/zoom.js";
 import { drawChart, largestNumber } from "./chart.js";
 import { arrangeTable, makeKeyLabels } from "./layout.js";
-import { zoomOf } from "../shared/zoom.js";
 
 const say = textsOf("row_bars/element");
 const CHART_HEIGHT = 46;

@@ -2,9 +2,9 @@
 
 /** @import { Box } from "../types.d.ts" */
 
-import { svgPenOf, textContext } from "../shared/canvas.js";
+import { svgPenOf, textContext } from "../marks/pen.js";
+import { legalText, short } from "../marks/svg_pen.js";
 import { makeSvgElement } from "../shared/dom.js";
-import { legalText, short } from "../shared/svg_pen.js";
 import { pixelIn } from "../shared/theme.js";
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -177,3 +177,13 @@ export function countOf(count, noun) {
 export function announcePainted(component, key) {
   window.dispatchEvent(new CustomEvent("headlight:painted", { detail: { component, key } }));
 }
+
+/** Place and size an absolutely positioned element in CSS pixels; null leaves a coordinate alone.
+ *  @param {HTMLElement} element @param {number | null} left @param {number | null} top @param {number} width
+ *  @param {number} height */
+export function setBox(element, left, top, width, height) {
+  if (left !== null) element.style.left = `${left}px`;
+  if (top !== null) element.style.top = `${top}px`;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+}

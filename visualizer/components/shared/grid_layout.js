@@ -1,7 +1,7 @@
 /** @import { Axis, Cell, Geometry, Limits, Matrix } from "../types.d.ts" */
 
+import { textContext } from "../marks/pen.js";
 import { countedAs, labelBeside } from "./axis.js";
-import { textContext } from "./canvas.js";
 import { clamp, isOneCharacter } from "./dom.js";
 
 export const LABEL_FONT_SIZE = 11;

@@ -1,11 +1,11 @@
 /** @import { Axis, Header, Host, Looks, PackedArray, Theme } from "../types.d.ts" */
 /** @import { MaskPlanes } from "./mask_planes.js" */
 
+import { usualCurve, weightScale } from "../marks/scale.js";
 import { headTitle, makeCurveControl, makeHeadChips, makeLayerControl } from "./controls.js";
 import { clamp } from "./dom.js";
 import { ShownEvents } from "./events.js";
 import { headMatrix } from "./head_matrix.js";
-import { usualCurve, weightScale } from "./matrix_pixels.js";
 import { textsOf } from "./texts.js";
 
 const say = textsOf("shared/head_controls");

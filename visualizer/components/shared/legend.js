@@ -1,9 +1,9 @@
 /** @import { Scale, Theme } from "../types.d.ts" */
 
-import { drawHatch } from "./bars.js";
-import { contextOf, sizedContext } from "./canvas.js";
+import { drawHatch } from "../marks/hatch.js";
+import { contextOf, sizedContext } from "../marks/pen.js";
 import { makeElement, setChildren, setText } from "./dom.js";
-import { formatNumber, withMinusSign } from "./payload.js";
+import { shortNumber } from "./payload.js";
 import { textsOf } from "./texts.js";
 import { colorTable } from "./theme.js";
 import { pixelRatioOf } from "./zoom.js";
@@ -65,14 +65,4 @@ function drawSwatch(canvas, theme) {
   const context = sizedContext(canvas, Math.round(SWATCH.width * ratio), Math.round(SWATCH.height * ratio));
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   drawHatch(context, SWATCH, theme, ratio);
-}
-
-/** A number short enough for a cell or a tick: at most three digits. @param {number} value */
-export function shortNumber(value) {
-  if (!Number.isFinite(value)) return formatNumber(value);
-  const size = Math.abs(value);
-  if (size === 0) return "0";
-  if (size >= 10000 || size < 0.001) return withMinusSign(value.toExponential(0));
-  if (size >= 100) return withMinusSign(value.toFixed(0));
-  return withMinusSign(size >= 10 ? value.toFixed(1) : size < 0.1 ? value.toFixed(3) : value.toFixed(2));
 }

@@ -1,6 +1,5 @@
 /** @import { Numbers, PackedArray, Plane } from "../types.d.ts" */
 
-import { rowsWithoutKey } from "./grid.js";
 import { layerOf } from "./layers.js";
 
 /**
@@ -57,3 +56,19 @@ function isSame(one, other) {
 
 /** @type {Plane} */
 const OPEN_PLANE = { blocked: null, emptyRows: null };
+
+/**
+ * One flag per row: whether all its keys are blocked; null when that is true of none.
+ * @param {Numbers | null} blocked
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Uint8Array | null}
+ */
+export function rowsWithoutKey(blocked, rows, columns) {
+  if (!blocked) return null;
+  const flags = new Uint8Array(rows);
+  for (let row = 0; row < rows; row++) {
+    flags[row] = blocked.subarray(row * columns, (row + 1) * columns).every(Boolean) ? 1 : 0;
+  }
+  return flags.some(Boolean) ? flags : null;
+}

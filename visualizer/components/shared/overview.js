@@ -1,8 +1,8 @@
 /** @import { OverviewSource } from "../types.d.ts" */
 
-import { contextOf, setBox, sizedContext } from "./canvas.js";
-import { clamp, makeElement } from "./dom.js";
-import { paintSquare } from "./matrix_pixels.js";
+import { paintSquare } from "../marks/cells.js";
+import { contextOf, sizedContext } from "../marks/pen.js";
+import { clamp, makeElement, setBox } from "./dom.js";
 import { Reading } from "./reading.js";
 import { strongestKeys } from "./rows.js";
 import { textsOf } from "./texts.js";

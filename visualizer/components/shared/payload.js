@@ -139,3 +139,13 @@ export function cellText({ values, dtype, exact }, i) {
 export function withMinusSign(text) {
   return text.replaceAll("-", "−");
 }
+
+/** A number short enough for a cell or a tick: at most three digits. @param {number} value */
+export function shortNumber(value) {
+  if (!Number.isFinite(value)) return formatNumber(value);
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size >= 10000 || size < 0.001) return withMinusSign(value.toExponential(0));
+  if (size >= 100) return withMinusSign(value.toFixed(0));
+  return withMinusSign(size >= 10 ? value.toFixed(1) : size < 0.1 ? value.toFixed(3) : value.toFixed(2));
+}

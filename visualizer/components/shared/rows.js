@@ -1,10 +1,12 @@
-/** A matrix in words, row by row, for who does not see it. */
+/** A matrix in words: cell by cell for who points at it, row by row for who does not see it. */
 
-/** @import { Axis, Matrix } from "../types.d.ts" */
+/** @import { Axis, Matrix, TooltipLine } from "../types.d.ts" */
 
 import { countedAs, labelBeside } from "./axis.js";
-import { formatNumber } from "./payload.js";
+import { makeElement } from "./dom.js";
+import { cellText, formatNumber } from "./payload.js";
 import { textsOf } from "./texts.js";
+import { blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
 
 const say = textsOf("shared/rows");
 const MOST_ROWS = 32; // rows in words; of a longer matrix the others are counted
@@ -97,4 +99,62 @@ export function nameOf(axis, index) {
 /** @param {Axis} axis @param {number} index */
 function labelOf(axis, index) {
   return labelBeside(axis, index) || `${axis.name} ${countedAs(axis, index)}`;
+}
+
+/**
+ * A tooltip's words about a cell: its place, its number, and what blocks it.
+ * @param {Matrix} matrix
+ * @param {string} valueName
+ * @param {number} row
+ * @param {number} column
+ * @returns {TooltipLine[]}
+ */
+export function describeCell(matrix, valueName, row, column) {
+  const { columns, rowAxis, columnAxis, blocked, blockedBy, emptyRows } = matrix;
+  const i = row * columns + column;
+  const number = makeElement("b", "", {}, [cellText(matrix, i)]);
+  const lines = [
+    cellPositionLine(rowAxis, columnAxis, row, column),
+    tooltipLine("tooltip-value", `${valueName} `, number),
+  ];
+  if (blocked?.[i]) lines.push(tooltipLine("tooltip-note", blockedText(blocked[i], blockedBy ?? [])));
+  if (emptyRows?.[row]) lines.push(tooltipLine("tooltip-warning", say("empty_row")));
+  return lines;
+}
+
+/** A tooltip line as plain text. @param {TooltipLine} line */
+export function lineText({ parts }) {
+  return parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
+}
+
+/**
+ * The text alternative of a matrix: name, size, range and what is blocked.
+ * @param {string} name
+ * @param {Matrix} matrix
+ */
+export function describeMatrix(name, matrix) {
+  const { rows, columns, rowAxis, columnAxis, blocked } = matrix;
+  const { data: values, scale, power } = matrix.steps ?? { data: matrix.values, scale: 1, power: 1 };
+  let low = Infinity;
+  let high = -Infinity;
+  let blockedCount = 0;
+  let unusual = 0;
+  let bits = 0;
+  for (let i = 0; i < values.length; i++) {
+    if (blocked && blocked[i]) {
+      blockedCount += 1;
+      bits |= blocked[i];
+    } else if (values[i] - values[i] !== 0) unusual += 1;
+    else {
+      if (values[i] < low) low = values[i];
+      if (values[i] > high) high = values[i];
+    }
+  }
+  const said = [say("size", { name, rows, columns, row: rowAxis.name, column: columnAxis.name })];
+  const [from, to] = [low, high].map((number) => formatNumber(number ** power * scale));
+  said.push(low <= high ? say("range", { from, to }) : say("no_range"));
+  const blockedBy = blockedText(bits, matrix.blockedBy ?? []);
+  if (blockedCount) said.push(say("cells_blocked", { count: blockedCount, cells: values.length, blockedBy }));
+  if (unusual) said.push(say("not_finite", { count: unusual }));
+  return said.join(", ");
 }

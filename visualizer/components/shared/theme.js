@@ -1,6 +1,6 @@
 /** @import { Host, PaletteName, Theme } from "../types.d.ts" */
 
-import { contextOf } from "./canvas.js";
+import { contextOf } from "../marks/pen.js";
 
 /** @type {OffscreenCanvasRenderingContext2D | undefined} */
 let probe;

@@ -1,18 +1,19 @@
 /** @import { Axis, Host, Mark, Matrix, PanelHost, Point } from "../types.d.ts" */
 /** @import { Panel, PanelCell, PanelLimits, TensorHeader } from "./types.d.ts" */
 
+import { makeScale } from "../marks/scale.js";
+import { litPosition, marksOfCell } from "../shared/axis.js";
 import { makeElement, setText, whenIdle } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { FetchedPicture } from "../shared/fetched.js";
-import {
-  describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel, rowsWithoutKey,
-} from "../shared/grid.js";
+import { MatrixPanel } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
-import { makeScale } from "../shared/matrix_pixels.js";
+import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { isInWindow } from "../shared/near.js";
 import { flagsOf, floats } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { roomBelow, tallestGrid } from "../shared/room.js";
+import { describeCell, describeMatrix } from "../shared/rows.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { isWord, layoutEquation, layoutGallery, operatorRoom } from "./layout.js";
 

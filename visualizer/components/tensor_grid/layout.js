@@ -1,7 +1,7 @@
 /** @import { Matrix, Theme } from "../types.d.ts" */
 /** @import { Panel, PanelLimits, Piece } from "./types.d.ts" */
 
-import { textContext } from "../shared/canvas.js";
+import { textContext } from "../marks/pen.js";
 import { clamp } from "../shared/dom.js";
 import { fullMargins, galleryColumns, LABEL_CELL, panelGeometry, SQUARE_CELL } from "../shared/grid_layout.js";
 

@@ -2,7 +2,8 @@
 
 /** @import { Answer, Bar, Part, Stop, WayBox, WayView } from "./types.d.ts" */
 
-import { shortened, textContext } from "../shared/canvas.js";
+import { textContext } from "../marks/pen.js";
+import { shortened } from "../marks/text.js";
 import { clamp, makeSvgElement } from "../shared/dom.js";
 import { must } from "../shared/must.js";
 import { textsOf } from "../shared/texts.js";

@@ -10,7 +10,6 @@
 
 import { clamp, makeElement, makeSvgElement, oncePerFrame, setText, tokenSpan, under } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
-import { lineText } from "../shared/grid.js";
 import { chosenQuery } from "../shared/hover.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
 import { must } from "../shared/must.js";
@@ -18,6 +17,7 @@ import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { roomBelow } from "../shared/room.js";
+import { lineText } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { drawWay } from "./draw.js";
@@ -359,7 +359,6 @@ class TokenWay extends Picture {
     setText(this.live, this.describePart(part).map(lineText).join(", "));
   }
 }
-
 
 /** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
 export function render(root, bytes, host) {

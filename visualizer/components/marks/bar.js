@@ -1,8 +1,6 @@
-/** Bars on a canvas, one for each of some columns. */
+/** Bars as marks, one for each of some columns. */
 
-/** @import { Box, Pen, Theme } from "../types.d.ts" */
-
-import { hatchTile, tiled } from "./matrix_pixels.js";
+/** @import { Pen, Theme } from "../types.d.ts" */
 
 const WIDEST_BAR = 28;
 
@@ -13,19 +11,19 @@ export function barPlace(index, column) {
   return { left: index * column + (column - width) / 2, width };
 }
 
+/** The line from which bars grow.
+ *  @param {Pen} context @param {number} left @param {number} y @param {number} width @param {Theme} theme */
+export function drawBaseline(context, left, y, width, theme) {
+  context.fillStyle = theme.roles.neutral;
+  context.globalAlpha = 0.5;
+  context.fillRect(left, y, width, 1);
+  context.globalAlpha = 1;
+}
+
 /** A bar of `size` pixels up from the height `zero`, or down where `size` is negative.
  *  @param {Pen} context @param {{ left: number, width: number }} place @param {number} zero @param {number} size
  *  @param {string} color */
 export function drawBar(context, { left, width }, zero, size, color) {
   context.fillStyle = color;
   context.fillRect(left, size < 0 ? zero : zero - size, width, Math.abs(size));
-}
-
-/** The hatch of blocked cells over a box in CSS pixels, its stripes sharp at any ratio of device pixels.
- *  @param {Pen} context @param {Box} box @param {Theme} theme @param {number} pixelRatio */
-export function drawHatch(context, { left, top, width, height }, theme, pixelRatio) {
-  const pattern = tiled(context, hatchTile(theme, pixelRatio), theme.hatch_ground);
-  if (typeof pattern !== "string") pattern.setTransform(new DOMMatrix().scale(1 / pixelRatio));
-  context.fillStyle = pattern;
-  context.fillRect(left, top, width, height);
 }

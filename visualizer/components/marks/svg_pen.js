@@ -5,7 +5,7 @@
 
 /** @import { Pen } from "../types.d.ts" */
 
-import { makeSvgElement } from "./dom.js";
+import { makeSvgElement } from "../shared/dom.js";
 
 /** The most pixels of an image that become rectangles; of more it stays an image. */
 export const MOST_CELLS = 4096;
@@ -28,6 +28,7 @@ export function drawnBy(image, draw) {
 }
 
 const fonts = new Map();
+
 let nPatterns = 0;
 
 const STATE = /** @type {const} */ ([

@@ -1,67 +1,14 @@
-/** @import { Matrix, Numbers, PaletteName, Pen, Scale, Steps, Theme } from "../types.d.ts" */
+/** Cells as marks: numbers as pixels, and what stands over them. */
 
-import { contextOf } from "./canvas.js";
-import { drawnBy } from "./svg_pen.js";
-import { colorTable, pixelOf } from "./theme.js";
+/** @import { Cells, Geometry, Matrix, Numbers, Pen, Scale, Steps, Theme } from "../types.d.ts" */
 
-/** @typedef {Pick<Matrix, "rows" | "columns" | "blocked" | "steps"> & { values?: Float32Array }} Cells a matrix without its axes */
-
-const MANY_TOKENS = 48;
-
-/**
- * The way from numbers to pixels.
- * bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
- * @param {Theme} theme
- * @param {PaletteName} palette
- * @param {number[]} bounds
- * @returns {Scale}
- */
-export function makeScale(theme, palette, bounds, curve = "linear") {
-  const [low, high] = bounds;
-  const table = colorTable(theme, palette, curve);
-  return {
-    theme,
-    palette,
-    low,
-    high,
-    curve,
-    table,
-    // A matrix of one single number has no range: it is drawn at the middle of its scale.
-    perStep: high > low ? (table.length - 1) / (high - low) : 0,
-    notANumber: pixelOf(theme.not_a_number),
-    infinite: pixelOf(theme.infinite),
-  };
-}
-
-/**
- * The scale of attention weights: to 1, or to the largest weight where all weights are small.
- * @param {Theme} theme
- * @param {number} largest
- * @param {string} curve
- */
-export function weightScale(theme, largest, curve) {
-  return makeScale(theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], curve);
-}
-
-/** Among many tokens single weights are so small that the root curve is the better start.
- *  @param {number} columns */
-export function usualCurve(columns) {
-  return columns >= MANY_TOKENS ? "root" : "linear";
-}
-
-/**
- * The pixel of one number.
- * @param {number} value
- * @param {Scale} scale
- * @returns {number}
- */
-export function pixelFor(value, scale) {
-  if (value === Infinity || value === -Infinity) return scale.infinite;
-  if (value !== value) return scale.notANumber;
-  const last = scale.table.length - 1;
-  const step = scale.perStep ? (value - scale.low) * scale.perStep : last / 2;
-  return scale.table[step <= 0 ? 0 : step >= last ? last : (step + 0.5) | 0];
-}
+import { labelFont } from "../shared/grid_layout.js";
+import { shortNumber, withMinusSign } from "../shared/payload.js";
+import { NO_KEY_LEFT } from "../shared/rows.js";
+import { makeTile, patternCanvas } from "./hatch.js";
+import { contextOf } from "./pen.js";
+import { inkOn, pixelFor } from "./scale.js";
+import { drawPlate } from "./text.js";
 
 /**
  * Write the pixel of every number; a blocked cell stays transparent, so that the hatch below it shows.
@@ -181,6 +128,7 @@ function poolNumbers(values, blocked, startOf, columnOf, largest, outBlocked) {
 }
 
 const NO_NUMBERS = new Float32Array();
+
 const poolCache = new WeakMap();
 
 /** The matrix in at most so many rows and columns.
@@ -193,6 +141,7 @@ function inSize(matrix, rows, columns) {
 }
 
 const SIZES_KEPT = 2; // a panel's and that of the small picture
+
 const stepsCache = new WeakMap();
 
 /** Steps came so and never change: how they were made smaller last is kept with the bytes that they came in.
@@ -274,77 +223,6 @@ export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
   context.putImageData(image, 0, 0);
 }
 
-const hatchCache = new WeakMap();
-
-/**
- * The hatch of all blocked cells as a canvas of `width` by `height` device pixels, or null when nothing is blocked.
- * Heads share a mask, so the last size drawn is kept with the mask.
- * @param {Uint8Array | null} blocked @param {number} rows @param {number} columns @param {number} width
- * @param {number} height @param {Theme} theme @param {number} pixelRatio
- */
-export function hatchCanvas(blocked, rows, columns, width, height, theme, pixelRatio) {
-  if (!blocked || !blocked.some(Boolean)) return null;
-  const cached = hatchCache.get(blocked);
-  const cacheKey = `${width} ${height} ${theme.name}`;
-  if (cached?.cacheKey === cacheKey) return cached.canvas;
-  const canvas = patternCanvas(blocked, rows, columns, width, height, hatchTile(theme, pixelRatio), theme.hatch_ground);
-  hatchCache.set(blocked, { cacheKey, canvas });
-  return canvas;
-}
-
-/** A tile, or its plain colour, over the cells with a flag, as a canvas of `width` by `height` device pixels.
- *  @param {Uint8Array} flags @param {number} rows @param {number} columns @param {number} width
- *  @param {number} height @param {OffscreenCanvas} tile @param {string} plain */
-function patternCanvas(flags, rows, columns, width, height, tile, plain) {
-  const canvas = new OffscreenCanvas(width, height);
-  const context = contextOf(canvas);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(maskCanvas(flags, rows, columns), 0, 0, width, height);
-  context.globalCompositeOperation = "source-in";
-  context.fillStyle = tiled(context, tile, plain);
-  context.fillRect(0, 0, width, height);
-  return drawnBy(canvas, (pen) => {
-    pen.fillStyle = pen.createPattern(tile);
-    pen.beginPath();
-    for (const [row, from, to] of runsOf(flags, rows, columns)) {
-      const [left, top] = [(from * width) / columns, (row * height) / rows];
-      pen.rect(left, top, ((to - from) * width) / columns, height / rows);
-    }
-    pen.fill();
-  });
-}
-
-/** A tile over and over; its plain colour where the browser has lost what was drawn on it, which it may at any time.
- *  @param {Pen} context @param {OffscreenCanvas} tile @param {string} plain */
-export function tiled(context, tile, plain) {
-  try {
-    return context.createPattern(tile, "repeat") ?? plain;
-  } catch (error) {
-    if (!(error instanceof DOMException)) throw error;
-    HATCHES.clear(); // the next drawing begins with new ones
-    return plain;
-  }
-}
-
-/** The runs of cells with a flag: row, first column, and the column after the last.
- *  @param {Uint8Array} flags @param {number} rows @param {number} columns */
-function* runsOf(flags, rows, columns) {
-  for (let row = 0; row < rows; row++) {
-    for (let from = 0, to = 0; from < columns; from = to + 1) {
-      for (to = from; to < columns && flags[row * columns + to]; ) to += 1;
-      if (to > from) yield [row, from, to];
-    }
-  }
-}
-
-/** A square tile, which a pen that writes SVG draws again in lines.
- *  @param {number} size @param {(pen: Pen) => void} draw */
-function makeTile(size, draw) {
-  const tile = new OffscreenCanvas(size, size);
-  draw(contextOf(tile));
-  return drawnBy(tile, draw);
-}
-
 const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and needs no sign
 
 /**
@@ -376,51 +254,47 @@ function signTile(theme, pixelRatio) {
   });
 }
 
-/** An opaque pixel for each blocked cell.
- *  @param {Uint8Array} blocked @param {number} rows @param {number} columns */
-function maskCanvas(blocked, rows, columns) {
-  const canvas = new OffscreenCanvas(columns, rows);
-  const context = contextOf(canvas);
-  const image = context.createImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < pixels.length; i++) if (blocked[i]) pixels[i] = 0xff000000;
-  context.putImageData(image, 0, 0);
-  return canvas;
+/** A number as it stands in a cell: two decimals where they fit. @param {number} value */
+export function cellNumber(value) {
+  const size = Math.abs(value);
+  return size < 10 ? withMinusSign(value.toFixed(2)).replace(/^−(?=0\.00$)/, "") : shortNumber(value);
 }
 
-const HATCHES = new Map(); // tiles by their colours and size: bars ask for one for each blocked cell
+/** The strength of a number that rounds to zero: no stronger than can be read (4.5 to 1 on the background). */
+export const STEPS_BACK = 0.6;
 
-/**
- * One tile of diagonal stripes on the hatch's ground.
- * @param {Theme} theme
- * @param {number} pixelRatio
- */
-export function hatchTile(theme, pixelRatio) {
-  const name = `${theme.hatch_ground} ${theme.hatch} ${pixelRatio}`;
-  if (!HATCHES.has(name)) HATCHES.set(name, makeHatch(theme, pixelRatio));
-  return HATCHES.get(name);
-}
-
-/** @param {Theme} theme @param {number} pixelRatio */
-function makeHatch(theme, pixelRatio) {
-  const size = Math.round(6 * pixelRatio);
-  return makeTile(size, (context) => {
-    context.fillStyle = theme.hatch_ground;
-    context.fillRect(0, 0, size, size);
-    context.strokeStyle = theme.hatch;
-    context.lineWidth = 1.1 * pixelRatio;
-    // Three strokes, so that the stripe continues across the corners of neighbouring tiles.
-    for (const shift of [-size, 0, size]) {
-      context.beginPath();
-      context.moveTo(shift, size);
-      context.lineTo(shift + size, 0);
-      context.stroke();
+/** Write every number into its cell.
+ *  @param {Pen} context @param {Matrix} matrix @param {Geometry} geometry @param {Scale} scale */
+export function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scale) {
+  context.font = labelFont(scale.theme.font);
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  const isMask = matrix.values.every((value) => value === 0 || value === 1);
+  for (let row = 0, i = 0; row < matrix.rows; row++) {
+    for (let column = 0; column < matrix.columns; column++, i++) {
+      if (matrix.blocked?.[i]) continue;
+      context.fillStyle = inkOn(pixelFor(matrix.values[i], scale));
+      const [x, y] = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight + 0.5];
+      const text = isMask ? String(matrix.values[i]) : cellNumber(matrix.values[i]);
+      // Cells that round to zero step back, so that the eye finds the others.
+      context.globalAlpha = Number(text) === 0 ? STEPS_BACK : 1;
+      context.fillText(text, x, y);
     }
-  });
+  }
+  context.globalAlpha = 1;
 }
 
-/** Black or white, whichever reads better on a canvas pixel. @param {number} pixel */
-export function inkOn(pixel) {
-  const luminance = 0.299 * (pixel & 255) + 0.587 * ((pixel >> 8) & 255) + 0.114 * ((pixel >> 16) & 255);
-  return luminance > 150 ? "#14161c" : "#ffffff";
+/** Mark the rows whose every key is blocked: in words where there is room, else by a bar at the edge.
+ *  @param {Pen} context @param {Pick<Matrix, "rows" | "emptyRows">} matrix @param {Geometry} geometry @param {Theme} theme */
+export function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidth, labelled }, theme) {
+  context.fillStyle = theme.warning;
+  context.font = `600 ${labelFont(theme.font)}`;
+  const text = NO_KEY_LEFT;
+  const inWords = labelled && cellHeight >= 12 && context.measureText(text).width + 8 <= plotWidth;
+  for (let row = 0; row < matrix.rows; row++) {
+    if (!matrix.emptyRows?.[row]) continue;
+    const y = top + row * cellHeight;
+    if (inWords) drawPlate(context, text, left + plotWidth / 2, y + cellHeight / 2, theme);
+    else context.fillRect(left, y, 3, Math.max(1, cellHeight));
+  }
 }
