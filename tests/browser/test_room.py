@@ -41,6 +41,14 @@ def test_presented_by_a_key_in_a_theme_of_the_link_and_printed(open_app):
     with rerun(page):
         page.keyboard.press("p")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    page.locator(".st-key-audience_menu button").first.click()
+    page.locator(".theme-links").get_by_text("Light").click()
+    expect(page.locator(".st-key-picture .headlight").first).to_have_attribute("data-theme", "light")
+    page.go_back()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(page.locator("html")).to_have_attribute(
+        "data-drawn", link_of(page)["embed_options"].removesuffix("_theme")
+    )
     on_paper_stands_what_is_shown_in_light(open_app(**SETTINGS))
 
 

@@ -10,9 +10,11 @@ const say = textsOf("theme_links/element");
 const PATIENCE = 1500; // milliseconds after which a page that did not listen is loaded again
 
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
-/** Once a theme was chosen here, the page does not follow the system by itself any more. @type {(() => void) | null} */
-let followSystem = null;
-systemIsDark.addEventListener("change", () => followSystem?.());
+/** Once a theme was chosen here, the page wears what its address names, or else what the system wants.
+ *  @type {(() => void) | null} */
+let wearAddress = null;
+systemIsDark.addEventListener("change", () => wearAddress?.());
+window.addEventListener("popstate", () => wearAddress?.());
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let waiting; // of the page, not of one picture: with another theme the page may draw another
 
@@ -63,8 +65,13 @@ class ThemeLinks extends Picture {
     const { themes, parameter, looks } = this.data;
     history.replaceState(history.state, "", addressWith(location.href, parameter, themes, value));
     const { host } = this;
-    followSystem = value === "" ? () => host.wear?.(looks[wanted("")]) : null;
-    host.wear?.(looks[wanted(value)]);
+    let worn = "";
+    wearAddress = () => {
+      const theme = wanted(themeIn(location.href, parameter, themes));
+      if (theme !== worn) host.wear?.(looks[theme]);
+      worn = theme;
+    };
+    wearAddress();
     this.setAddresses();
     clearTimeout(waiting); // another theme was wanted then
     waiting = setTimeout(() => document.documentElement.dataset.drawn === wanted(value) || location.reload(), PATIENCE);

@@ -20,11 +20,10 @@ from visualizer.settings.training_settings import (
     TrainingChoice,
     usual_choice,
 )
-from visualizer.state import drafts, state, widgets
+from visualizer.state import state, widgets
 
 say = texts_of(__name__)
 
-_ASKED = "asked"
 
 _STEPS: Mapping[str, Mapping[str, Any]] = {
     "steps": {"step": 100},
@@ -87,7 +86,7 @@ def summary(recipe: Recipe) -> str:
 
 
 def choose_look(choice: TrainingChoice, task: Task) -> Look:
-    """Choose what to look at. A text that is none of the task is refused, and the last good one is asked on."""
+    """Choose what to look at. A text that is none of the task is refused, and the example asked."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="look"):
         st.caption(markdown_safe(task.description), width="content")
         typed = widgets.line(
@@ -105,16 +104,13 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
 
 def _asked(task: Task, typed: str) -> str:
     """The text to ask, and a sentence where it is not what was typed."""
-    before = drafts.put_by_before(_ASKED)
-    last = before[1] if isinstance(before, tuple) and before[0] == task.name else task.example
     try:
         text = task.read(typed)
     except ValueError as error:
-        refusal(error, say("asked_meanwhile", text=last))
-        return str(last)
+        refusal(error, say("asked_meanwhile", text=task.example))
+        return task.example
     if not task.has_words and text != "".join(typed.split()):
         st.caption(markdown_safe(say("read_as", typed=typed, text=text)))
-    drafts.put_by(_ASKED, (task.name, text))
     return text
 
 

@@ -436,15 +436,15 @@ def test_a_refused_recipe_gives_one_sentence_and_cannot_be_started():
     assert "of held-out texts right" in shown(app)
 
 
-def test_a_text_that_is_none_of_the_task_gives_one_sentence_and_takes_nothing_away():
+def test_a_text_that_is_none_of_the_task_gives_one_sentence_and_the_example_is_asked():
+    example = shown(open_view())
     app = open_view(text="cab")
-    before = shown(app)
     app.text_input(key="train_text").set_value("Hello, world").run()
     assert not app.exception
     (error,) = app.error
     assert "letters from a to z" in error.value
-    assert "“cab” is used meanwhile" in error.value
-    assert shown(app) == before
+    assert "“headlight” is used meanwhile" in error.value
+    assert shown(app) == example
     assert app.select_slider(key="train_moment")
 
 
