@@ -8,11 +8,8 @@ import { sheetOf } from "./shared/dom.js";
 import { must } from "./shared/must.js";
 import { withHeader } from "./shared/payload.js";
 
-/**
- * Draw every picture of the page, and return them by their keys.
- * modules: {render, style} by the name of the module that a section names.
- * @param {Record<string, PictureModule>} modules @param {Host["colors"]} colors
- */
+/** Draw every picture of the page, and return them by their keys; a section names its module.
+ *  @param {Record<string, PictureModule>} modules @param {Host["colors"]} colors */
 export function show(modules, colors) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const wear = () => (document.documentElement.dataset.theme = dark.matches ? "dark" : "light");

@@ -150,7 +150,10 @@ export interface Cell {
   column: number;
 }
 
-/** The most that a panel, its plot's height and one cell may take, in pixels. */
+/**
+ * The most that the width of a panel, the height of its plot, that with the labels (`tallest`) and one cell may take, in
+ * pixels; the height and the width of large cells where they are not to be square, and the least room above the plot.
+ */
 export interface Limits {
   width: number;
   height: number;

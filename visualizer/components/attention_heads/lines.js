@@ -72,11 +72,7 @@ export class LinesView {
     return column;
   }
 
-  /**
-   * Show lines. picture: {heads: [{head, values, blocked, emptyRows}], rows, columns, rowAxis, columnAxis, theme,
-   * largest, threshold, pinned, selectedQuery, title}; a line of the weight `largest` is opaque.
-   * @param {LinesHeader} picture
-   */
+  /** Show lines. @param {LinesHeader} picture */
   show(picture) {
     this.picture = { ...picture, emptyRows: rowsWithoutKeyInAll(picture.heads, picture.rows) };
     this.threshold.set(picture.threshold);

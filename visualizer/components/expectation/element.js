@@ -30,10 +30,8 @@ const SIGNS = [[1, say("as_expected")], [2, say("wrong")], [3, say("missed")]];
 const NO_OTHERS = { masks: null, others: openCells(0), reasons: [] };
 const NOT_COVERED = say("computed");
 
-/**
- * A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side.
- * @extends {Picture<ExpectationHeader>}
- */
+/** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side.
+ *  @extends {Picture<ExpectationHeader>} */
 class Expectation extends Picture {
   /** @type {Limits} */ limits;
   /** @type {Pick<Matrix, "rows" | "columns" | "rowAxis" | "columnAxis">} */ axes;

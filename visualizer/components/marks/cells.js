@@ -12,9 +12,7 @@ import { drawPlate } from "./text.js";
 
 /**
  * Write the pixel of every number; a blocked cell stays transparent, so that the hatch below it shows.
- * @param {Uint32Array} pixels
- * @param {ArrayLike<number>} values
- * @param {ArrayLike<number> | null} blocked
+ * @param {Uint32Array} pixels @param {ArrayLike<number>} values @param {ArrayLike<number> | null} blocked
  * @param {Scale} scale
  */
 export function paintPixels(pixels, values, blocked, scale) {
@@ -33,10 +31,7 @@ export function paintPixels(pixels, values, blocked, scale) {
 
 /**
  * The same for numbers that came in steps, none of which is decoded: each step has one pixel.
- * @param {Uint32Array} pixels
- * @param {Steps} steps
- * @param {ArrayLike<number> | null} blocked
- * @param {Scale} scale
+ * @param {Uint32Array} pixels @param {Steps} steps @param {ArrayLike<number> | null} blocked @param {Scale} scale
  */
 function paintSteps(pixels, steps, blocked, scale) {
   const { data } = steps;
@@ -183,11 +178,8 @@ function paintMatrix(pixels, matrix, scale) {
 /**
  * Draw a matrix as a square into a larger picture, whose rows have `stride` pixels: a cell has several pixels, or a pixel
  * several cells.
- * @param {Uint32Array} pixels
- * @param {number} stride
- * @param {{left: number, top: number, size: number}} square
- * @param {Matrix} matrix
- * @param {Scale} scale
+ * @param {Uint32Array} pixels @param {number} stride @param {{left: number, top: number, size: number}} square
+ * @param {Matrix} matrix @param {Scale} scale
  */
 export function paintSquare(pixels, stride, { left, top, size }, matrix, scale) {
   const [rows, columns] = [Math.min(matrix.rows, size), Math.min(matrix.columns, size)];
@@ -203,10 +195,7 @@ export function paintSquare(pixels, stride, { left, top, size }, matrix, scale) 
 
 /**
  * Draw a matrix one pixel a cell, or smaller where it has more cells than `maxWidth` by `maxHeight` device pixels.
- * @param {HTMLCanvasElement} canvas
- * @param {Matrix} matrix
- * @param {Scale} scale
- * @param {number} maxWidth
+ * @param {HTMLCanvasElement} canvas @param {Matrix} matrix @param {Scale} scale @param {number} maxWidth
  * @param {number} maxHeight
  */
 export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
@@ -228,8 +217,7 @@ const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and 
 /**
  * Level lines over the numbers below zero as a canvas of `width` by `height` device pixels: with them the sign does
  * not depend on seeing colours. Null where no number is clearly below zero.
- * @param {Matrix} matrix
- * @param {Scale} scale
+ * @param {Matrix} matrix @param {Scale} scale
  * @param {number} width @param {number} height @param {number} pixelRatio
  */
 export function signCanvas(matrix, scale, width, height, pixelRatio) {

@@ -99,11 +99,7 @@ function maskCanvas(blocked, rows, columns) {
 
 const HATCHES = new Map(); // tiles by their colours and size: bars ask for one for each blocked cell
 
-/**
- * One tile of diagonal stripes on the hatch's ground.
- * @param {Theme} theme
- * @param {number} pixelRatio
- */
+/** One tile of diagonal stripes on the hatch's ground. @param {Theme} theme @param {number} pixelRatio */
 export function hatchTile(theme, pixelRatio) {
   const name = `${theme.hatch_ground} ${theme.hatch} ${pixelRatio}`;
   if (!HATCHES.has(name)) HATCHES.set(name, makeHatch(theme, pixelRatio));

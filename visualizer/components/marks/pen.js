@@ -25,8 +25,7 @@ function makeSvgPen(canvas) {
 /**
  * A pen for a canvas.
  * @template {HTMLCanvasElement | OffscreenCanvas} Canvas
- * @param {Canvas} canvas
- * @param {CanvasRenderingContext2DSettings} [settings]
+ * @param {Canvas} canvas @param {CanvasRenderingContext2DSettings} [settings]
  * @returns {Canvas extends OffscreenCanvas ? OffscreenCanvasRenderingContext2D : CanvasRenderingContext2D}
  */
 export function contextOf(canvas, settings) {
@@ -44,12 +43,8 @@ export function textContext(font) {
   return measuring;
 }
 
-/**
- * An empty drawing context of a canvas with this size in device pixels.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {number} height
- */
+/** An empty drawing context of a canvas with this size in device pixels.
+ *  @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 export function sizedContext(canvas, width, height) {
   const context = contextOf(canvas);
   if (canvas.width !== width || canvas.height !== height) {

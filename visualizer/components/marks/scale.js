@@ -9,9 +9,7 @@ const MANY_TOKENS = 48;
 /**
  * The way from numbers to pixels.
  * bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
- * @param {Theme} theme
- * @param {PaletteName} palette
- * @param {number[]} bounds
+ * @param {Theme} theme @param {PaletteName} palette @param {number[]} bounds
  * @returns {Scale}
  */
 export function makeScale(theme, palette, bounds, curve = "linear") {
@@ -31,12 +29,8 @@ export function makeScale(theme, palette, bounds, curve = "linear") {
   };
 }
 
-/**
- * The scale of attention weights: to 1, or to the largest weight where all weights are small.
- * @param {Theme} theme
- * @param {number} largest
- * @param {string} curve
- */
+/** The scale of attention weights: to 1, or to the largest weight where all weights are small.
+ *  @param {Theme} theme @param {number} largest @param {string} curve */
 export function weightScale(theme, largest, curve) {
   return makeScale(theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], curve);
 }
@@ -49,8 +43,7 @@ export function usualCurve(columns) {
 
 /**
  * The pixel of one number.
- * @param {number} value
- * @param {Scale} scale
+ * @param {number} value @param {Scale} scale
  * @returns {number}
  */
 export function pixelFor(value, scale) {

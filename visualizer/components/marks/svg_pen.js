@@ -19,8 +19,7 @@ const drawings = new WeakMap();
 /**
  * Say how an image was drawn, so that a pen that writes SVG can draw it again.
  * @template {Image} Drawing
- * @param {Drawing} image
- * @param {(pen: any) => void} draw
+ * @param {Drawing} image @param {(pen: any) => void} draw
  */
 export function drawnBy(image, draw) {
   drawings.set(image, draw);

@@ -1,6 +1,6 @@
 /*
  * Cells are a Uint8Array of rows * columns, row by row, 1 where a query is blocked from a key. They are never changed:
- * every function here returns new ones. A place is {row, column}.
+ * every function here returns new ones.
  */
 
 /** @import { Cell } from "../types.d.ts" */
@@ -24,10 +24,8 @@ const DEFLATED = 1 << 15;
 const OBLONG = 1 << 14;
 const LONGEST_PLAIN = 4_096; // bytes; more is deflated, so that it fits into an address
 
-/**
- * Cells as a link has them: the sizes, then one bit each, in base64 for addresses.
- * @param {{cells: Uint8Array, rows: number, columns: number}} painted
- */
+/** Cells as a link has them: the sizes, then one bit each, in base64 for addresses.
+ *  @param {{cells: Uint8Array, rows: number, columns: number}} painted */
 export async function cellsText({ cells, rows, columns }) {
   const plain = packBits(cells);
   const isDeflated = plain.length > LONGEST_PLAIN;

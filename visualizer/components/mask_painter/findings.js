@@ -13,7 +13,7 @@ const SEVERITY_SHAPES = {
 
 /**
  * The faults of a mask, as a list. Pointing at an entry lights its cells; a click keeps them lit.
- * host: {lightFound(), mend(index), focusGrid()}; `lit` is the index of the entry whose cells are to be lit, -1 for none.
+ * `lit` is the index of the entry whose cells are to be lit, -1 for none.
  */
 export class FindingsList {
   /** @param {{ lightFound: () => void, mend: (index: number) => void, focusGrid: () => void }} host */

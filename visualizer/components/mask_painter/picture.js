@@ -35,7 +35,7 @@ export class CellPicture {
     /** @type {Uint16Array | null} */ this.kinds = null;
   }
 
-  /** Begin anew, for a grid of {rows, columns}. look: {geometry, theme, pixelRatio, reasons, weights, scale}.
+  /** Begin anew, for a grid of {rows, columns}.
    *  @param {Size} size @param {CellLook} look */
   arrange(size, look) {
     const { geometry, theme, pixelRatio, reasons, weights, scale } = look;

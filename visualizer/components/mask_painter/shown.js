@@ -7,8 +7,7 @@ import { countBlocked, openCells, sameCells, unpackBits } from "./cells.js";
 import { blockedBits, countsOf } from "./reasons.js";
 
 /**
- * Python's message: {axes, size, masks, reasons, others, cells, bits, weights, dtype, weighed, title, findings, found}.
- * `size` is {rows, columns}, `cells` its painting, `bits` what blocks every cell together, `dtype` how exact the weights
+ * Python's message as it is drawn: `cells` is its painting, `bits` what blocks every cell together, `dtype` how exact the weights
  * are, `weighed` the painting that they are under, `title` what they are of, `found` the cells of each finding.
  * @param {PainterHeader} content
  */

@@ -33,11 +33,8 @@ export function makeStatus() {
       setText(counted, totalText(blocked, bits.length) + (emptyRows ? "; " : ""));
       setText(warning, emptyRows ? emptyText(countBlocked(emptyRows)) : "");
     },
-    /**
-     * Say one sentence about the last stroke, with what can be done about it; "" takes it away.
-     * @param {string} text
-     * @param {{ text: string, act: () => void } | null} offered
-     */
+    /** Say one sentence about the last stroke, with what can be done about it; "" takes it away.
+     *  @param {string} text @param {{ text: string, act: () => void } | null} offered */
     tell(text, offered = null) {
       setText(message, text);
       offer.hidden = !offered;

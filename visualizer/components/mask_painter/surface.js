@@ -72,7 +72,7 @@ export class MaskSurface extends MatrixPanel {
     return Math.max(this.geometry.left + this.geometry.plotWidth, AXIS_NAMES);
   }
 
-  /** Lay everything out, draw labels. axes: {rowAxis, columnAxis}; look: {theme, reasons, weights, scale, tallest}.
+  /** Lay everything out, draw labels.
    *  @param {{ rowAxis: Axis, columnAxis: Axis }} axes @param {number} width
    *  @param {Omit<CellLook, "geometry" | "pixelRatio"> & { tallest: number }} look */
   arrange(axes, width, look) {
@@ -108,7 +108,7 @@ export class MaskSurface extends MatrixPanel {
     if (geometry.cellWidth >= LINED_CELL) drawRules(context, this.matrix, geometry, this.theme, strength);
   }
 
-  /** Draw the cells. marks: {emptyRows, found}: the rows without a key and the cells of a finding, null for none.
+  /** Draw the cells.
    *  @param {Uint16Array} kinds @param {Marks} marks */
   paintCells(kinds, marks) {
     this.picture.show(kinds);

@@ -10,7 +10,7 @@ const SHAPES = {
   Look: "M1.5 8Q8 0 14.5 8 8 16 1.5 8zM8 6a2 2 0 1 1 0 4 2 2 0 1 1 0-4z",
 };
 
-/** The buttons above the painting. actions: {undo(), redo(), clear(), invert(), look()}.
+/** The buttons above the painting.
  *  @param {{ undo: () => void, redo: () => void, clear: () => void, invert: () => void, look: () => void }} actions */
 export function makeToolbar(actions) {
   const undo = makeTool("Undo", actions.undo);

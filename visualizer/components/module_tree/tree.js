@@ -4,12 +4,8 @@
 
 /**
  * The modules as a tree. A module holds, in the order computed, the indices of its own operations, the steps that are
- * several operations, and the modules in it: {path, name, items, count}. A module that holds nothing but another one
- * shares its line, as `h.0`. A step is {step, items, count}: its own index, which follows those of all operations, and
- * those of its operations. It stands where the last of them was computed.
- *
- * `modules` are the paths of modules, `operations` start with the number of a module, and so do `steps`, which end with
- * the indices of their operations.
+ * several operations, and the modules in it. A module that holds nothing but another one shares its line, as `h.0`. The
+ * index of a step follows those of all operations; it stands where the last of them was computed.
  * @param {string[]} modules @param {Operation[]} operations @param {KnownStep[]} [steps]
  */
 export function treeOf(modules, operations, steps = []) {

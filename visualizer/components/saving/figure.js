@@ -26,15 +26,11 @@ const say = textsOf("saving/figure");
  * @typedef {{ width: number, theme: "light" | "dark", title: string, caption: string, hasLegend: boolean }} Look
  */
 
-/**
- * An SVG as a text, and its size in pixels.
- * @typedef {{ text: string, width: number, height: number }} Figure
- */
+/** An SVG as a text, and its size in pixels. @typedef {{ text: string, width: number, height: number }} Figure */
 
 /**
  * The figure of a picture, which is drawn once more, in lines and letters, off the screen.
- * @param {Saved} saved
- * @param {Look} look
+ * @param {Saved} saved @param {Look} look
  * @returns {Promise<Figure>}
  */
 export async function figureOf(saved, look) {
@@ -87,8 +83,7 @@ function frame() {
 
 /**
  * A figure as pixels, `scale` for each pixel of CSS.
- * @param {Figure} figure
- * @param {number} scale
+ * @param {Figure} figure @param {number} scale
  * @returns {Promise<Blob>}
  */
 export async function pngOf({ text, width, height }, scale) {

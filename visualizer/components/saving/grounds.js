@@ -7,8 +7,7 @@ const GROUNDS = {
 
 /**
  * Give an element the colours of a page in a theme, which it also returns.
- * @param {HTMLElement} root
- * @param {"light" | "dark"} theme
+ * @param {HTMLElement} root @param {"light" | "dark"} theme
  * @param {Partial<typeof GROUNDS.light>} [own] those that the page says itself
  */
 export function wearGround(root, theme, own = {}) {

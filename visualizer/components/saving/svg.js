@@ -30,11 +30,8 @@ export const CONTROLS = [
 /** What waits to be pointed at, or stands there for who does not see. */
 const NOT_SAVED = [".light", ".light-name", ".tooltip", ".visually-hidden", "[class^=arrivals-]", "[hidden]"].join();
 
-/**
- * The SVG of an element that is laid out, as one text.
- * @param {HTMLElement} root
- * @param {{ background: string, description: string }} about
- */
+/** The SVG of an element that is laid out, as one text.
+ *  @param {HTMLElement} root @param {{ background: string, description: string }} about */
 export function svgOf(root, { background, description }) {
   const origin = root.getBoundingClientRect();
   const group = makeSvgElement("g", { transform: `translate(${MARGIN - origin.left} ${MARGIN - origin.top})` });

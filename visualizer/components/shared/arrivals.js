@@ -109,11 +109,8 @@ async function followNumbers(address, signal) {
   return unpack(new Uint8Array(answer));
 }
 
-/**
- * The numbers of an address; what the server says of it, or that it says nothing, is an error.
- * @param {string} address
- * @param {AbortSignal} [signal]
- */
+/** The numbers of an address; what the server says of it, or that it says nothing, is an error.
+ *  @param {string} address @param {AbortSignal} [signal] */
 export async function fetchNumbers(address, signal) {
   const response = await fetch(new URL(address, document.baseURI), { signal });
   if (response.ok) return unpack(new Uint8Array(await response.arrayBuffer()));

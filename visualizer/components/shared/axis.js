@@ -2,20 +2,13 @@
 
 /** @import { Axis, Mark } from "../types.d.ts" */
 
-/**
- * The number that a place is counted as: its index, unless some of a longer axis are drawn.
- * @param {Axis} axis
- * @param {number} index
- */
+/** The number that a place is counted as: its index, unless some of a longer axis are drawn.
+ *  @param {Axis} axis @param {number} index */
 export function countedAs(axis, index) {
   return axis.numbers?.[index] ?? index;
 }
 
-/**
- * The label of a place; "" where that is its number.
- * @param {Axis} axis
- * @param {number} index
- */
+/** The label of a place; "" where that is its number. @param {Axis} axis @param {number} index */
 export function labelBeside(axis, index) {
   const label = axis.labels[index] ?? "";
   return label === String(countedAs(axis, index)) ? "" : label;
@@ -23,10 +16,7 @@ export function labelBeside(axis, index) {
 
 /**
  * The marks that hovering one cell publishes: its row's and its column's token, where the axes are tokens.
- * @param {Axis} rowAxis
- * @param {Axis} columnAxis
- * @param {number} row
- * @param {number} column
+ * @param {Axis} rowAxis @param {Axis} columnAxis @param {number} row @param {number} column
  * @returns {Mark[]}
  */
 export function marksOfCell(rowAxis, columnAxis, row, column) {
@@ -46,9 +36,7 @@ function markRole(axis, sideRole) {
 
 /**
  * The position on an axis that marks light, -1 for none.
- * @param {Axis} axis
- * @param {string} sideRole
- * @param {Mark[]} marks
+ * @param {Axis} axis @param {string} sideRole @param {Mark[]} marks
  * @returns {number}
  */
 export function litPosition(axis, sideRole, marks) {

@@ -22,11 +22,7 @@ export class Dials {
     this.element = makeElement("div", "dials");
   }
 
-  /**
-   * Show the dials of a header, {name, label, help, value, least, most, parameters, is_foremost}, and its names to press,
-   * {name, label, help, value, offered, is_foremost}.
-   * @param {DialHeader[]} described
-   */
+  /** Show the dials of a header, and its names to press. @param {DialHeader[]} described */
   show(described) {
     const names = described.map(({ name }) => name);
     for (const [name, dial] of this.dials) {

@@ -21,10 +21,7 @@ export function makeSvgElement(tag, attributes = {}, children = []) {
   return element;
 }
 
-/**
- * A style sheet that shadow roots can share.
- * @param {string} style
- */
+/** A style sheet that shadow roots can share. @param {string} style */
 export function sheetOf(style) {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(style);
@@ -61,8 +58,7 @@ export function setText(element, text) {
 /**
  * Give an element other children. Where they are alike, only their texts change: a node that is taken out and put in
  * has style and layout of much around it done anew.
- * @param {Element} element
- * @param {Node[]} nodes
+ * @param {Element} element @param {Node[]} nodes
  */
 export function setChildren(element, nodes) {
   const before = [...element.childNodes];
@@ -95,8 +91,7 @@ export function childrenOf(element) {
 
 /**
  * The element of a kind that something happened in; null where it happened in none.
- * @param {Event} event
- * @param {string} selector
+ * @param {Event} event @param {string} selector
  * @returns {HTMLElement | null}
  */
 export function under({ target }, selector) {

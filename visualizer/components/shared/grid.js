@@ -22,12 +22,8 @@ const labelsCache = new WeakMap();
 
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
- *
- * host: {hover(panel, row, column, point), leave(), select(panel, row, column), title(panel)}; `title` may be missing,
- * then the title is plain text.
- * A matrix is {values: Float32Array, rows, columns, rowAxis, columnAxis, blocked: Uint8Array | null, emptyRows:
- * Uint8Array | null, dtype}; on a scale that goes below zero, lines stand over such numbers where they are not written.
- * A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
+ * On a scale that goes below zero, lines stand over such numbers where they are not written. A panel is drawn by
+ * `show(matrix, look)` and lit by `light(row, column)`.
  */
 export class MatrixPanel {
   /** @type {Matrix} */ matrix;
@@ -108,12 +104,7 @@ export class MatrixPanel {
     });
   }
 
-  /**
-   * Draw a matrix. look: {scale, title, subtitle, color, hint, valueName, limits, labelled, description}; `color` is
-   * the dot before the title, `hint` says what a click does where it leads away; `description` makes the text
-   * alternative, after the picture is on the screen, and `rowTexts` the same row by row where it is not the numbers.
-   * @param {Matrix} matrix @param {PanelLook} look
-   */
+  /** Draw a matrix. @param {Matrix} matrix @param {PanelLook} look */
   show(matrix, look) {
     this.matrix = matrix;
     this.look = look;

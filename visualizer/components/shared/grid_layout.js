@@ -21,8 +21,7 @@ const labelWidths = new WeakMap();
 
 /**
  * The widest label of an axis in pixels, at most `axis.longest` or else LONGEST_LABEL.
- * @param {Axis} axis
- * @param {string} font
+ * @param {Axis} axis @param {string} font
  * @returns {number}
  */
 function widestLabel(axis, font) {
@@ -57,14 +56,9 @@ export function tickStep(cellSize, distance) {
 
 /**
  * The places of all parts of a panel, in CSS pixels.
- * limits: {width, height, tallest, cell, cellHeight, cellWidth, top}: the most that the width of the whole panel, the
- * height of its plot, that with the labels and one cell may take; the height and the width of large cells where they
- * are not to be square, and the least room above the plot, if given.
  * labelled: false for small pictures without any text.
- * @param {Pick<Matrix, 'rows' | 'columns' | 'rowAxis' | 'columnAxis'>} matrix
- * @param {Limits} limits
+ * @param {Sides} matrix @param {Limits} limits @param {{ labelled: boolean, font: string, pixelRatio: number }} look
  * @returns {Geometry}
- * @param {{ labelled: boolean, font: string, pixelRatio: number }} look
  */
 export function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
   const { rows, columns } = matrix;
@@ -141,10 +135,8 @@ function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixel
 
 /**
  * The cell under a pointer, or the nearest one; `box` is the plot's place in the window.
- * @param {Pick<DOMRect, 'left' | 'top' | 'width' | 'height'>} box
- * @param {{clientX: number, clientY: number}} event
- * @param {number} rows
- * @param {number} columns
+ * @param {Pick<DOMRect, 'left' | 'top' | 'width' | 'height'>} box @param {{clientX: number, clientY: number}} event
+ * @param {number} rows @param {number} columns
  * @returns {Cell}
  */
 export function cellUnder(box, { clientX, clientY }, rows, columns) {

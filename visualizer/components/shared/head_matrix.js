@@ -6,11 +6,9 @@ import { floats } from "./payload.js";
 /**
  * The weights of one head out of an array of all, with what `masks` block of them, as `MatrixPanel` draws it.
  * @param {PackedArray} array of shape (layers, heads, rows, columns)
- * @param {import("./mask_planes.js").MaskPlanes} masks
- * @param {{rows: Axis, columns: Axis}} axes
+ * @param {import("./mask_planes.js").MaskPlanes} masks @param {{rows: Axis, columns: Axis}} axes
  * @param {string[]} blockedBy the names of the masks
- * @param {number} layer
- * @param {number} head
+ * @param {number} layer @param {number} head
  */
 export function headMatrix(array, masks, axes, blockedBy, layer, head) {
   const [, , rows, columns] = array.shape;

@@ -46,8 +46,7 @@ function partOf(array, i) {
 
 /**
  * One layer out of an array of shape (layers, ...), or out of one whose layers have arrived one after the other.
- * @param {PackedArray} array
- * @param {number} layer
+ * @param {PackedArray} array @param {number} layer
  * @returns {PackedArray}
  */
 export function layerOf(array, layer) {

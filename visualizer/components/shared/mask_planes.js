@@ -2,9 +2,7 @@
 
 import { layerOf } from "./layers.js";
 
-/**
- * The blocked cells of each head of each layer. One plane may serve every layer, every head, or both.
- */
+/** The blocked cells of each head of each layer. One plane may serve every layer, every head, or both. */
 export class MaskPlanes {
   /** `array` has shape (layers or 1, heads or 1, rows, columns); null where nothing is masked.
    *  @param {PackedArray | null | undefined} array */
@@ -59,9 +57,7 @@ const OPEN_PLANE = { blocked: null, emptyRows: null };
 
 /**
  * One flag per row: whether all its keys are blocked; null when that is true of none.
- * @param {Numbers | null} blocked
- * @param {number} rows
- * @param {number} columns
+ * @param {Numbers | null} blocked @param {number} rows @param {number} columns
  * @returns {Uint8Array | null}
  */
 export function rowsWithoutKey(blocked, rows, columns) {

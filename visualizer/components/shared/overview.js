@@ -65,13 +65,8 @@ export class Overview {
     this.reading.forget();
   }
 
-  /**
-   * Show thumbnails. source: {layers, heads, matrix(layer, head), scale(layer), name(layer, head)}, with `first` where
-   * they begin with another layer than 0, `layerName(layer)` where layers are called otherwise than by their place, and
-   * `drawn(layer)` where not all are there to be drawn. It is done in slices, the layer shown first, so that nothing
-   * waits for them.
-   * @param {OverviewSource} source @param {number} layer @param {number} head @param {number} width
-   */
+  /** Show thumbnails. It is done in slices, the layer shown first, so that nothing waits for them.
+   *  @param {OverviewSource} source @param {number} layer @param {number} head @param {number} width */
   show(source, layer, head, width) {
     this.arrange(source, width);
     this.mark(layer, head);

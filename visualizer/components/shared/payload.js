@@ -49,10 +49,7 @@ export function packedAgain(header, arrays) {
   return bytes;
 }
 
-/**
- * Bytes as base64 text.
- * @param {Uint8Array} bytes
- */
+/** Bytes as base64 text. @param {Uint8Array} bytes */
 export function toBase64(bytes) {
   let text = "";
   for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
@@ -103,10 +100,7 @@ export function floats(array, start = 0, end = array.data.length) {
   return numbers;
 }
 
-/**
- * A number as text with only the digits that its precision carries.
- * @param {number} value
- */
+/** A number as text with only the digits that its precision carries. @param {number} value */
 export function formatNumber(value, dtype = "f4") {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
@@ -125,11 +119,7 @@ function ofSteps(value, digits) {
   return isSmall ? value.toPrecision(1) : value.toFixed(digits);
 }
 
-/**
- * The number of a cell as text: exact where that is known.
- * @param {Matrix} matrix
- * @param {number} i
- */
+/** The number of a cell as text: exact where that is known. @param {Matrix} matrix @param {number} i */
 export function cellText({ values, dtype, exact }, i) {
   const known = exact?.get(i);
   return known === undefined ? formatNumber(values[i], dtype) : formatNumber(known);

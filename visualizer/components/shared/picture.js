@@ -129,9 +129,7 @@ export class Picture {
 
 /**
  * Draw a picture of some kind in `root`.
- * @param {new (root: HTMLElement, host: Host) => Picture} Kind
- * @param {HTMLElement} root
- * @param {Uint8Array} bytes
+ * @param {new (root: HTMLElement, host: Host) => Picture} Kind @param {HTMLElement} root @param {Uint8Array} bytes
  * @param {Host} host
  * @returns {Drawn}
  */

@@ -33,10 +33,8 @@ export function describeRows(matrix) {
   return texts;
 }
 
-/**
- * The place of the largest number of each row, "query 1 cat: key 0 the 0.9000; ..."; a row without a key has none.
- * @param {Matrix} matrix
- */
+/** The place of the largest number of each row, "query 1 cat: key 0 the 0.9000; ..."; a row without a key has none.
+ *  @param {Matrix} matrix */
 export function strongestKeys({ values, rows, columns, rowAxis, columnAxis, blocked, dtype }) {
   const said = [];
   for (let row = 0; row < Math.min(rows, MOST_ROWS); row++) {
@@ -85,11 +83,7 @@ function largestNumbers({ values, columns, columnAxis, blocked, dtype }, row) {
   return said.join(", ");
 }
 
-/**
- * "query 2 sat"; a label equal to its index is not repeated.
- * @param {Axis} axis
- * @param {number} index
- */
+/** "query 2 sat"; a label equal to its index is not repeated. @param {Axis} axis @param {number} index */
 export function nameOf(axis, index) {
   const label = labelBeside(axis, index);
   const place = `${axis.name} ${countedAs(axis, index)}`;
@@ -103,10 +97,7 @@ function labelOf(axis, index) {
 
 /**
  * A tooltip's words about a cell: its place, its number, and what blocks it.
- * @param {Matrix} matrix
- * @param {string} valueName
- * @param {number} row
- * @param {number} column
+ * @param {Matrix} matrix @param {string} valueName @param {number} row @param {number} column
  * @returns {TooltipLine[]}
  */
 export function describeCell(matrix, valueName, row, column) {
@@ -127,11 +118,8 @@ export function lineText({ parts }) {
   return parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
 }
 
-/**
- * The text alternative of a matrix: name, size, range and what is blocked.
- * @param {string} name
- * @param {Matrix} matrix
- */
+/** The text alternative of a matrix: name, size, range and what is blocked.
+ *  @param {string} name @param {Matrix} matrix */
 export function describeMatrix(name, matrix) {
   const { rows, columns, rowAxis, columnAxis, blocked } = matrix;
   const { data: values, scale, power } = matrix.steps ?? { data: matrix.values, scale: 1, power: 1 };

@@ -7,18 +7,12 @@ let probe;
 const tables = new Map();
 const ROOT_CURVE_STEPS = 4096;
 
-/**
- * Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it.
- * @param {string} text
- */
+/** Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it. @param {string} text */
 export function parseColor(text) {
   return [...pixelIn(text).subarray(0, 3)];
 }
 
-/**
- * Red, green, blue and opacity from 0 to 255 of a CSS colour, as the browser reads it.
- * @param {string} text
- */
+/** Red, green, blue and opacity from 0 to 255 of a CSS colour, as the browser reads it. @param {string} text */
 export function pixelIn(text) {
   probe ??= contextOf(new OffscreenCanvas(1, 1), { willReadFrequently: true });
   const context = probe;
@@ -42,8 +36,7 @@ export function themeOn(color) {
  * Give a picture its colours, for style sheets as `--hl-*` variables (roles, heads, masks, hatch, warning).
  * Returns what a canvas needs of them: `name` is "light" or "dark", `roles` the colour grammar's text colours. The
  * host has said by `--hl-background`, `--hl-text` and `--hl-font` what is around the picture.
- * @param {HTMLElement} root
- * @param {Host} host
+ * @param {HTMLElement} root @param {Host} host
  * @returns {Theme}
  */
 export function applyTheme(root, { colors }) {
@@ -75,20 +68,13 @@ function setVariables(root, theme) {
   root.style.setProperty("--hl-warning", theme.warning);
 }
 
-/**
- * The colour of a head; after twelve heads the colours begin again.
- * @param {Theme} theme
- * @param {number} head
- */
+/** The colour of a head; after twelve heads the colours begin again. @param {Theme} theme @param {number} head */
 export function headColor(theme, head) {
   return theme.heads[head % theme.heads.length];
 }
 
-/**
- * The line of a head: lengths in pixels that are drawn and left out, in turn; none for an unbroken one.
- * @param {Theme} theme
- * @param {number} head
- */
+/** The line of a head: lengths in pixels that are drawn and left out, in turn; none for an unbroken one.
+ *  @param {Theme} theme @param {number} head */
 export function headDashes({ dashes }, head) {
   return dashes[head % dashes.length];
 }
@@ -96,9 +82,7 @@ export function headDashes({ dashes }, head) {
 /**
  * A table of canvas pixels (ABGR) for a scale, "sequential", "sequential_neutral" or "diverging": 256 entries, or
  * more for the curve "root", whose steps follow the square root.
- * @param {Theme} theme
- * @param {PaletteName} palette
- * @param {string} [curve]
+ * @param {Theme} theme @param {PaletteName} palette @param {string} [curve]
  * @returns {Uint32Array}
  */
 export function colorTable(theme, palette, curve = "linear") {
@@ -122,10 +106,7 @@ function decodeTable(hexText) {
   return Uint32Array.from({ length: hexText.length / 6 }, (_, i) => pixelOf(hexText.slice(6 * i, 6 * i + 6)));
 }
 
-/**
- * The canvas pixel (opaque, ABGR) of a colour written rrggbb, with or without a leading #.
- * @param {string} hex
- */
+/** The canvas pixel (opaque, ABGR) of a colour written rrggbb, with or without a leading #. @param {string} hex */
 export function pixelOf(hex) {
   const value = parseInt(hex.replace("#", ""), 16);
   return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;

@@ -57,19 +57,15 @@ function placeBeside(element, { width, height }, zoom, { x, y }) {
 
 /**
  * One line of a tooltip.
- * @param {string} className
- * @param {...(string | Node)} parts
+ * @param {string} className @param {...(string | Node)} parts
  * @returns {TooltipLine}
  */
 export function tooltipLine(className, ...parts) {
   return { className, parts };
 }
 
-/**
- * "query 3 ⟨cat⟩" as nodes, the name in its role's colour; a label equal to its index is not repeated.
- * @param {Axis} axis
- * @param {number} index
- */
+/** "query 3 ⟨cat⟩" as nodes, the name in its role's colour; a label equal to its index is not repeated.
+ *  @param {Axis} axis @param {number} index */
 export function positionParts(axis, index) {
   const label = labelBeside(axis, index);
   const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${countedAs(axis, index)}`]);
@@ -81,13 +77,8 @@ export function axisRole(axis) {
   return axis.name === "query" || axis.name === "key" ? axis.name : "neutral";
 }
 
-/**
- * "query 3 cat → key 5 sat" as nodes; two axes that are not both tokens are joined by a dot.
- * @param {Axis} rowAxis
- * @param {Axis} columnAxis
- * @param {number} row
- * @param {number} column
- */
+/** "query 3 cat → key 5 sat" as nodes; two axes that are not both tokens are joined by a dot.
+ *  @param {Axis} rowAxis @param {Axis} columnAxis @param {number} row @param {number} column */
 export function cellPositionLine(rowAxis, columnAxis, row, column) {
   const joint = rowAxis.sequence && columnAxis.sequence ? " → " : " · ";
   return tooltipLine("tooltip-position", ...positionParts(rowAxis, row), joint, ...positionParts(columnAxis, column));
@@ -104,11 +95,7 @@ function inWords(name) {
   return name === "own_mask" ? say("own") : name.replaceAll("_", " ");
 }
 
-/**
- * "blocked by causal, sliding window".
- * @param {number} bits
- * @param {string[]} names
- */
+/** "blocked by causal, sliding window". @param {number} bits @param {string[]} names */
 export function blockedText(bits, names) {
   const found = blockedNames(bits, names);
   return found.length ? say("blocked_by", { masks: found.join(", ") }) : say("blocked");

@@ -18,10 +18,8 @@ window.addEventListener("popstate", () => wearAddress?.());
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let waiting; // of the page, not of one picture: with another theme the page may draw another
 
-/**
- * The themes side by side, each a link to this page; the one in the address is marked.
- * @extends {Picture<LinksHeader>}
- */
+/** The themes side by side, each a link to this page; the one in the address is marked.
+ *  @extends {Picture<LinksHeader>} */
 class ThemeLinks extends Picture {
   /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {

@@ -23,7 +23,7 @@ const [LEAST_KEY, WIDEST_KEY] = [18, 44];
 /** @type {Record<string, string>} */
 const SHORT_NAMES = { feed_forward: say("feed_forward"), embedding: say("embedding"), position: say("position") };
 
-/** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} @param {WayView} view */
+/** Everything of one token's way. @param {WayView} view */
 export function drawWay(view) {
   const { boxes } = view.layout;
   /** @type {Node[]} */

@@ -27,8 +27,7 @@ export function heightsOf(room) {
 /**
  * A box {x, y, width, top, height} for each stop and one for the end: side by side, or one below the other where there
  * is no room. What reads tokens gets twice the room of what does not.
- * @param {Pick<Stop, "keys">[]} stops
- * @param {number} width
+ * @param {Pick<Stop, "keys">[]} stops @param {number} width
  * @param {number} room the pixels that it may be high where the stops stand side by side
  */
 export function layoutWay(stops, width, room) {

@@ -23,10 +23,7 @@ export function shortNorm(norm) {
   return norm.toFixed(norm < 9.995 ? 2 : norm < 99.95 ? 1 : 0);
 }
 
-/**
- * The head that writes more than every other; null where several write as much.
- * @param {any[]} parts
- */
+/** The head that writes more than every other; null where several write as much. @param {any[]} parts */
 export function strongest(parts) {
   const [first, second] = parts.filter(({ head }) => head !== null).sort((a, b) => b.norm - a.norm);
   return first && !(second?.norm >= (1 - TIE) * first.norm) ? first : null;

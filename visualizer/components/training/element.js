@@ -104,10 +104,8 @@ class Side {
   }
 }
 
-/**
- * The text, an arrow, and the tokens of the answer with those that are wrong marked.
- * @param {Pick<SideHeader, "asked" | "answer" | "joint">} written
- */
+/** The text, an arrow, and the tokens of the answer with those that are wrong marked.
+ *  @param {Pick<SideHeader, "asked" | "answer" | "joint">} written */
 function answerNodes({ asked, answer, joint: [between, end] }) {
   const tokens = answer.flatMap(([token, isRight], i) => [i ? between : "", makeElement("span", isRight ? "" : "wrong", {}, [token])]);
   const nothing = makeElement("small", "", {}, [say("nothing")]);
