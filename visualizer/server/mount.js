@@ -21,7 +21,6 @@ import { withHeader } from "../components/shared/payload.js";
 /**
  * A picture on the page.
  * @typedef {object} Entry
- * @property {number} calls
  * @property {number} server the number of the one that it is drawn for
  * @property {Drawn | null} picture
  * @property {SaveMenu} [menu]
@@ -44,8 +43,8 @@ const server = { number: 0, isReady: true, hasDrawn: true, isRunning: false, wai
 /**
  * The function that Streamlit calls for every new data and for every change of the theme.
  *
- * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element,
- * and only the clean-up of the latest call ends the picture.
+ * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element, and
+ * only the clean-up of an element that has left the page ends the picture.
  * @param {string} module @param {PictureModule} picture @param {ServerHost} host
  */
 export function mounting(module, { render, style }, host) {
@@ -54,10 +53,9 @@ export function mounting(module, { render, style }, host) {
     if (!data) return undefined;
     const told = { setTriggerValue, setStateValue, bytes: data };
     /** @type {Entry} */
-    const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null, hasLeft: false, ...told };
+    const entry = mounted.get(parentElement) ?? { server: -1, picture: null, hasLeft: false, ...told };
     mounted.set(parentElement, entry);
     Object.assign(entry, told);
-    const call = (entry.calls += 1);
     if (entry.server === server.number) entry.picture?.update(data);
     else {
       entry.picture?.destroy(); // what it counts is not what the server counts
@@ -72,7 +70,7 @@ export function mounting(module, { render, style }, host) {
       }
     }
     return () => {
-      if (entry.calls !== call || mounted.get(parentElement) !== entry) return;
+      if (parentElement.host.isConnected || mounted.get(parentElement) !== entry) return;
       mounted.delete(parentElement);
       entry.hasLeft = true;
       entry.menu?.destroy();
