@@ -11,7 +11,7 @@ from visualizer.components.modules import module_text, style_sheet
 
 FOLDER = Path(__file__).parent
 
-_RENDER = "export function render("
+_RENDER = "export const render = "
 
 
 def every_picture() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import pytest
 from visualizer.components.modules import ROOT, module_text, style_sheet
 
 SCRIPTS = sorted(ROOT.glob("**/*.js"))
-ELEMENTS = [script for script in SCRIPTS if "export function render(" in script.read_text(encoding="utf-8")]
+ELEMENTS = [script for script in SCRIPTS if "export const render = " in script.read_text(encoding="utf-8")]
 
 
 def name_of(script):

@@ -12,7 +12,7 @@ import { chosenQuery } from "../shared/hover.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { Overview, widthOf } from "../shared/overview.js";
-import { startPicture } from "../shared/picture.js";
+import { rendererOf } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
 import { describeCell, describeMatrix } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
@@ -315,7 +315,4 @@ class AttentionHeads extends LayeredPicture {
   }
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(AttentionHeads, root, bytes, host);
-}
+export const render = rendererOf(AttentionHeads);

@@ -11,7 +11,7 @@ import { HeadControls } from "../shared/head_controls.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { cellText } from "../shared/payload.js";
-import { startPicture } from "../shared/picture.js";
+import { rendererOf } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
 import { describeMatrix, NO_KEY_LEFT } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
@@ -344,7 +344,4 @@ function signedNumber(difference, i) {
   return (difference.exact?.get(i) ?? difference.values[i]) > 0 ? (text.startsWith("≈") ? `≈+${text.slice(1)}` : `+${text}`) : text;
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(CompareGrids, root, bytes, host);
-}
+export const render = rendererOf(CompareGrids);

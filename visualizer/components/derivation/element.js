@@ -12,7 +12,7 @@ import { sizedContext } from "../marks/pen.js";
 import { childrenOf, makeElement, oncePerFrame, setBox, setText } from "../shared/dom.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
@@ -231,7 +231,4 @@ function buildPicture({ rows, arrays, columns, sequence, focus }, theme) {
   };
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(DerivationPicture, root, bytes, host);
-}
+export const render = rendererOf(DerivationPicture);

@@ -13,7 +13,7 @@ import { makeLegend } from "../shared/legend.js";
 import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { must } from "../shared/must.js";
 import { flagsOf, floats, toBase64 } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
 import { describeCell, describeMatrix, lineText, nameOf } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
@@ -289,7 +289,4 @@ class Expectation extends Picture {
   }
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(Expectation, root, bytes, host);
-}
+export const render = rendererOf(Expectation);

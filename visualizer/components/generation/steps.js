@@ -17,7 +17,7 @@ import { MatrixPanel } from "../shared/grid.js";
 import { isForPage } from "../shared/keys.js";
 import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { floats } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { describeCell, describeMatrix, describeRows } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
@@ -285,7 +285,4 @@ class GenerationSteps extends Picture {
   }
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(GenerationSteps, root, bytes, host);
-}
+export const render = rendererOf(GenerationSteps);

@@ -12,7 +12,7 @@ import { clamp, makeElement, makeSvgElement, tokenSpan, under } from "../shared/
 import { ShownEvents } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";
 import { formatNumber, withMinusSign } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 
 const say = textsOf("generation/tree");
@@ -280,7 +280,4 @@ function factsOf({ score, total, probability }) {
   return say("facts", { score: scored, sum, last });
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(GenerationTree, root, bytes, host);
-}
+export const render = rendererOf(GenerationTree);

@@ -9,7 +9,7 @@
 
 import { subscribeDefine } from "../shared/define.js";
 import { makeElement, makeSvgElement } from "../shared/dom.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { EntryList } from "./list.js";
 import { EntryNote } from "./note.js";
@@ -39,11 +39,6 @@ class Glossary extends Picture {
   }
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(Glossary, root, bytes, host);
-}
-
 /** @param {() => void} open */
 function makeButton(open) {
   const icon = makeSvgElement("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, [makeSvgElement("path", { d: BOOK })]);
@@ -54,3 +49,5 @@ function makeButton(open) {
   button.addEventListener("click", open);
   return button;
 }
+
+export const render = rendererOf(Glossary);

@@ -5,7 +5,7 @@ import { clamp, makeElement, onceIn, oncePerFrame, setText } from "../shared/dom
 import { LABEL_CELL } from "../shared/grid_layout.js";
 import { makeLegend } from "../shared/legend.js";
 import { toBase64 } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { roomBelow } from "../shared/room.js";
 import { lineText } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
@@ -458,7 +458,4 @@ class MaskPainter extends Picture {
   }
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(MaskPainter, root, bytes, host);
-}
+export const render = rendererOf(MaskPainter);

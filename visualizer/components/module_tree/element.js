@@ -12,7 +12,7 @@
 import { clamp, countOf, makeElement, setText, under } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { isForPage } from "../shared/keys.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { walkButton } from "../shared/walk.js";
 import { around, isModule, isStep, keyOf, treeOf, walkOf } from "./tree.js";
@@ -235,7 +235,4 @@ function stepButton(name, arrow, step) {
   return button;
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(ModuleTree, root, bytes, host);
-}
+export const render = rendererOf(ModuleTree);

@@ -4,7 +4,7 @@
 import { makeElement, makeSvgElement, setText } from "../shared/dom.js";
 import { isDone, saveFile } from "../shared/files.js";
 import { isLetterForPage } from "../shared/keys.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { refuseTooLong } from "./longest.js";
 
@@ -143,7 +143,4 @@ function toggleFullScreen() {
   else document.documentElement.requestFullscreen?.();
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(PageKeys, root, bytes, host);
-}
+export const render = rendererOf(PageKeys);

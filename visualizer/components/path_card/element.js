@@ -6,7 +6,7 @@
 import { wordNodes } from "../shared/define.js";
 import { makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 
 const say = textsOf("path_card/element");
@@ -72,7 +72,4 @@ function nodesOf(parts) {
   return parts.flatMap(([text, entry, isToken]) => (isToken ? /** @type {Node[]} */ ([tokenSpan(text)]) : wordNodes([[text, entry]])));
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(PathCard, root, bytes, host);
-}
+export const render = rendererOf(PathCard);

@@ -5,7 +5,7 @@
 
 import { childrenOf, clamp, makeElement, setText } from "../shared/dom.js";
 import { LivePicture } from "../shared/live.js";
-import { startPicture } from "../shared/picture.js";
+import { rendererOf } from "../shared/picture.js";
 
 /** @extends {LivePicture<ProgressHeader>} */
 class Progress extends LivePicture {
@@ -44,7 +44,4 @@ export function fillBar(element, { label, text, fraction }, role = "progressbar"
   childrenOf(track)[0].style.width = `${percent}%`;
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(Progress, root, bytes, host);
-}
+export const render = rendererOf(Progress);

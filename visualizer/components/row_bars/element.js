@@ -11,7 +11,7 @@
 import { makeElement, setText, under } from "../shared/dom.js";
 import { hasModifier } from "../shared/keys.js";
 import { flagsOf, floats, formatNumber } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { describeRows, lineText, nameOf, NO_KEY_LEFT } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
@@ -351,7 +351,4 @@ function remarkSpan({ text, warning }) {
   return makeElement("span", warning ? "remark warning" : "remark", {}, [text]);
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(RowBars, root, bytes, host);
-}
+export const render = rendererOf(RowBars);

@@ -1,4 +1,4 @@
-/** @import { Drawn, Header, Host, Mark, Point, Theme, TooltipLine } from "../types.d.ts" */
+/** @import { Header, Host, Mark, PictureModule, Point, Theme, TooltipLine } from "../types.d.ts" */
 
 import { announcePainted, oncePerFrame } from "./dom.js";
 import { publishHover, subscribeHover } from "./hover.js";
@@ -127,14 +127,12 @@ export class Picture {
   }
 }
 
-/**
- * Draw a picture of some kind in `root`.
- * @param {new (root: HTMLElement, host: Host) => Picture} Kind @param {HTMLElement} root @param {Uint8Array} bytes
- * @param {Host} host
- * @returns {Drawn}
- */
-export function startPicture(Kind, root, bytes, host) {
-  const picture = new Kind(root, host);
-  picture.update(bytes);
-  return picture;
+/** What draws pictures of a kind.
+ *  @param {new (root: HTMLElement, host: Host) => Picture} Kind @returns {PictureModule["render"]} */
+export function rendererOf(Kind) {
+  return (root, bytes, host) => {
+    const picture = new Kind(root, host);
+    picture.update(bytes);
+    return picture;
+  };
 }

@@ -11,7 +11,7 @@
 import { bringIntoView, childrenOf, clamp, countOf, makeElement, makeSvgElement, under } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { walkButton } from "../shared/walk.js";
@@ -362,7 +362,4 @@ function tipLines(map, event) {
   return [placeInWords(telling), `${telling.label}  ${telling.shape}`.trim(), counted];
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(StageMap, root, bytes, host);
-}
+export const render = rendererOf(StageMap);

@@ -11,7 +11,7 @@ import { makeLegend } from "../shared/legend.js";
 import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { isInWindow } from "../shared/near.js";
 import { flagsOf, floats } from "../shared/payload.js";
-import { startPicture } from "../shared/picture.js";
+import { rendererOf } from "../shared/picture.js";
 import { roomBelow, tallestGrid } from "../shared/room.js";
 import { describeCell, describeMatrix } from "../shared/rows.js";
 import { tooltipLine } from "../shared/tooltip.js";
@@ -293,7 +293,4 @@ function groupsByScale(panels, line) {
   return groups;
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(TensorGrid, root, bytes, host);
-}
+export const render = rendererOf(TensorGrid);

@@ -2,7 +2,7 @@
 /** @import { LinksHeader } from "./types.d.ts" */
 
 import { makeElement } from "../shared/dom.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { addressWith, themeIn } from "./addresses.js";
 
@@ -81,7 +81,4 @@ function wanted(value) {
   return value === "dark_theme" || (value === "" && systemIsDark.matches) ? "dark" : "light";
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(ThemeLinks, root, bytes, host);
-}
+export const render = rendererOf(ThemeLinks);

@@ -13,7 +13,7 @@ import { bringIntoView, childrenOf, countOf, makeElement, tokenSpan, under } fro
 import { Events } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";
 import { must } from "../shared/must.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 
 const say = textsOf("token_strip/element");
@@ -327,7 +327,4 @@ function chipInRow(strip, chip, step) {
   return [...childrenOf(row)].reduce((a, b) => (distance(b) < distance(a) ? b : a));
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(TokenStrip, root, bytes, host);
-}
+export const render = rendererOf(TokenStrip);

@@ -14,7 +14,7 @@ import { chosenQuery } from "../shared/hover.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
 import { must } from "../shared/must.js";
 import { floats, formatNumber } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { roomBelow } from "../shared/room.js";
 import { lineText } from "../shared/rows.js";
@@ -360,7 +360,4 @@ class TokenWay extends Picture {
   }
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(TokenWay, root, bytes, host);
-}
+export const render = rendererOf(TokenWay);

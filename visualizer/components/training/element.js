@@ -6,7 +6,7 @@
 import { makeElement, setChildren, setText } from "../shared/dom.js";
 import { LivePicture } from "../shared/live.js";
 import { flagsOf, withMinusSign } from "../shared/payload.js";
-import { startPicture } from "../shared/picture.js";
+import { rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { fillBar, makeBar } from "../progress/element.js";
 import { render as renderGrid } from "../tensor_grid/element.js";
@@ -122,7 +122,4 @@ function formatShare(value, isShort = false) {
   return `${(100 * value).toFixed(isShort ? 0 : 1)}%`;
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(Training, root, bytes, host);
-}
+export const render = rendererOf(Training);

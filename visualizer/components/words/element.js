@@ -5,7 +5,7 @@
 
 import { wordNodes } from "../shared/define.js";
 import { makeElement } from "../shared/dom.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { Picture, rendererOf } from "../shared/picture.js";
 
 /** @extends {Picture<WordsHeader>} */
 class Words extends Picture {
@@ -29,7 +29,4 @@ class Words extends Picture {
   }
 }
 
-/** Draw the picture in `root`. @param {HTMLElement} root @param {Uint8Array} bytes @param {Host} host */
-export function render(root, bytes, host) {
-  return startPicture(Words, root, bytes, host);
-}
+export const render = rendererOf(Words);
