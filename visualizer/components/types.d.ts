@@ -220,6 +220,30 @@ export interface Looks {
   [name: string]: any;
 }
 
+/**
+ * A picture of the heads of every layer. `source` is where its numbers came from; of some layers they may not have
+ * arrived, and while a dial is turned (`isTurned`) they are of where that stands.
+ */
+export interface LayersHeader {
+  key: string;
+  seq: number;
+  layer: number;
+  head?: number;
+  looks: Looks;
+  dials: DialHeader[];
+  dial_address: string;
+  layer_names: string[] | null;
+  head_names: string[][];
+  rows: Axis;
+  columns: Axis;
+  arrays: Record<string, PackedArray>;
+  layer_max: number[];
+  source?: string;
+  arrived?: Set<number>;
+  isWhole?: boolean;
+  isTurned?: boolean;
+}
+
 /** The small pictures of an overview; they may begin with another layer than 0, and not all be there to be drawn. */
 export interface OverviewSource {
   layers: number;

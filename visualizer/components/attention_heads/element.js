@@ -1,4 +1,5 @@
-/** @import { Header, Host, Limits, Mark, OverviewSource, Point } from "../types.d.ts" */
+/** @import { Header, Host, Limits, Mark, OverviewSource, PackedArray, Point } from "../types.d.ts" */
+/** @import { HeadsHeader } from "./types.d.ts" */
 
 import { makeReady } from "../marks/cells.js";
 import { litPosition, marksOfCell } from "../shared/axis.js";
@@ -29,9 +30,11 @@ const WIDE = 800; // where there is room for that
 const BESIDE = 28; // between both, as in the style sheet
 const LEAST_ROW = 6; // of so high rows and higher ones, the head beside the map fits the window
 
-/** Every head of every layer. Layer, heads and mode change here without a message to Python. */
+/** Every head of every layer. Layer, heads and mode change here without a message to Python.
+ *  @extends {LayeredPicture<HeadsHeader>} */
 class AttentionHeads extends LayeredPicture {
   isSaved = true;
+  /** @type {{ weights: PackedArray, masks: MaskPlanes }} */ cachedOf;
   /** @type {number | null} */ cachedLayer;
   /** @type {MaskPlanes} */ masks;
   /** @type {ReturnType<HeadControls["matrix"]>[]} */ cachedMatrices;
@@ -76,7 +79,7 @@ class AttentionHeads extends LayeredPicture {
     else this.top.after(this.grids, this.lines.element);
   }
 
-  /** @param {Header} header @param {Header} answer */
+  /** @param {HeadsHeader} header @param {Header} answer */
   headerWith(header, answer) {
     return { ...super.headerWith(header, answer), blocked_by: answer.blocked_by };
   }

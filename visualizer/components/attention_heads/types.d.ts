@@ -1,4 +1,11 @@
-import type { Axis, PackedArray, Plane, Theme } from "../types.d.ts";
+import type { Axis, LayersHeader, PackedArray, Plane, Theme } from "../types.d.ts";
+
+/** `selected` is a query and a key; a path brings one head out among the others, or shows it alone beside the overview. */
+export interface HeadsHeader extends LayersHeader {
+  blocked_by: string[];
+  selected: [number, number] | null;
+  light: "" | "head" | "map";
+}
 
 export type Side = "query" | "key";
 

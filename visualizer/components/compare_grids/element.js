@@ -1,4 +1,5 @@
-/** @import { Cell, Header, Host, Limits, Mark, Matrix, Point } from "../types.d.ts" */
+/** @import { Cell, Header, Host, Limits, Mark, Matrix, PackedArray, Point } from "../types.d.ts" */
+/** @import { CompareHeader } from "./types.d.ts" */
 
 import { storedNumbers } from "../marks/cells.js";
 import { makeScale } from "../marks/scale.js";
@@ -27,12 +28,14 @@ const SIDES = /** @type {const} */ (["a", "b", "difference"]);
 /** @typedef {ReturnType<CompareGrids["makeSection"]>} Section */
 /** @typedef {{ numbers: ArrayLike<number>, unit: number }} Numbered */
 
-/** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
+/** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first.
+ *  @extends {LayeredPicture<CompareHeader>} */
 class CompareGrids extends LayeredPicture {
   isSaved = true;
   /** @type {{ a: MaskPlanes, b: MaskPlanes }} */ masks;
   /** @type {Three[]} */ decoded;
   /** @type {(Cell & { head: number }) | null} */ selected = null;
+  /** @type {{ a: PackedArray, b: PackedArray }} */ decodedOf;
   /** @type {number | null} */ decodedLayer;
   /** @type {number} */ largestChange;
   /** @type {number[]} */ order;
@@ -56,7 +59,7 @@ class CompareGrids extends LayeredPicture {
   }
 
   /** The titles of A and B name their masks, where these can be pressed.
-   *  @param {Header} header @param {Header} answer */
+   *  @param {CompareHeader} header @param {Header} answer */
   headerWith(header, answer) {
     /** @param {"a" | "b"} name */
     const side = (name) => ({

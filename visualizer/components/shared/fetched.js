@@ -1,7 +1,7 @@
 /** @import { MatrixPanel } from "./grid.js" */
 /** @import { HeadControls } from "./head_controls.js" */
 
-/** @import { Header, Host, Mark, Matrix } from "../types.d.ts" */
+/** @import { Header, Host, LayersHeader, Mark, Matrix } from "../types.d.ts" */
 
 import { Arrivals } from "./arrivals.js";
 import { Dials } from "./dials.js";
@@ -109,7 +109,8 @@ export class FetchedPicture extends Picture {
 /**
  * The same for a picture of the heads of every layer, with `controls` (`HeadControls`): the layer shown is fetched
  * first, and drawn while the others are under way. Dials that a person turns ask for the numbers of where they stand.
- * @extends {FetchedPicture<Header>}
+ * @template {LayersHeader} Data
+ * @extends {FetchedPicture<Data>}
  */
 export class LayeredPicture extends FetchedPicture {
   /** @type {HeadControls} */ controls;
@@ -143,7 +144,7 @@ export class LayeredPicture extends FetchedPicture {
    *  @param {number} column @param {() => void} say */
   wantExact(panel, matrices, head, row, column, say) {
     const { source, columns } = this.data;
-    const address = source && addressOfCell(source, this.controls.layer, [head, row, column]);
+    const address = source ? addressOfCell(source, this.controls.layer, [head, row, column]) : "";
     const sayAgain = () => {
       say();
       panel.sayCursor();
@@ -175,14 +176,14 @@ export class LayeredPicture extends FetchedPicture {
   }
 
   /** A header with what an answer says of its numbers: padding makes other tokens, and heads have names of their own.
-   *  @param {Header} header @param {Header} answer */
+   *  @param {Data} header @param {Header} answer @returns {Data} */
   headerWith(header, { rows, columns, layers, head_names }) {
     /** @param {number} layer */
     const namesOf = (layer) => head_names[layers.indexOf(layer)] ?? head_names[0];
     return { ...header, rows, columns, head_names: [...header.head_names.keys()].map(namesOf) };
   }
 
-  /** @param {Header} header */
+  /** @param {LayersHeader & { address: string }} header */
   addressesOf(header) {
     const { address, head_names: names, rows, columns } = header;
     const nNumbers = names[0].length * rows.labels.length * columns.labels.length;
@@ -196,7 +197,7 @@ export class LayeredPicture extends FetchedPicture {
   }
 
   takeMore() {
-    const wasWaiting = !this.data.arrived.has(this.controls.layer);
+    const wasWaiting = !this.data.arrived?.has(this.controls.layer);
     super.takeMore();
     this.receiveMore();
     if (wasWaiting) this.redraw();

@@ -1,4 +1,4 @@
-/** @import { Axis, Header, Host, Looks, PackedArray, Theme } from "../types.d.ts" */
+/** @import { Axis, Host, LayersHeader, Looks, PackedArray, Theme } from "../types.d.ts" */
 /** @import { MaskPlanes } from "./mask_planes.js" */
 
 import { usualCurve, weightScale } from "../marks/scale.js";
@@ -17,7 +17,7 @@ const say = textsOf("shared/head_controls");
 export class HeadControls {
   /** @type {{ layers: number, heads: number, rows: number, columns: number }} */ size;
   /** @type {Omit<Looks, "shown"> & { shown: Set<number> }} */ choices;
-  /** @type {Header} */ data;
+  /** @type {LayersHeader} */ data;
   /** @type {{ rows: Axis, columns: Axis }} */ axes;
   /** @type {number} */ layer;
   /** @type {number} */ head;
@@ -40,9 +40,9 @@ export class HeadControls {
   }
 
   /** Take the host's layer, head and looks, unless the person has changed them since it heard of them; says whether.
-   *  @param {Header} data @param {number[]} size */
+   *  @param {LayersHeader} data @param {number[]} size */
   receive(data, [layers, heads, rows, columns]) {
-    for (const axis of ["rows", "columns"]) data[axis] = asBefore(this.data?.[axis], data[axis]);
+    for (const axis of /** @type {const} */ (["rows", "columns"])) data[axis] = asBefore(this.data?.[axis], data[axis]);
     this.data = data;
     this.axes = { rows: data.rows, columns: data.columns };
     this.size = { layers, heads, rows, columns };
@@ -59,7 +59,7 @@ export class HeadControls {
     return areKnown;
   }
 
-  /** The layer that is shown once some data is taken. @param {Header} data @param {number} nLayers */
+  /** The layer that is shown once some data is taken. @param {{ seq: number, layer: number }} data @param {number} nLayers */
   layerAfter(data, nLayers) {
     return clamp(data.seq >= this.events.seq ? data.layer : this.layer, 0, nLayers - 1);
   }
