@@ -9,6 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Route
 
 from tests.pages import fresh_context
+from visualizer.components.modules import module_text
 
 COMPONENTS = Path(__file__).parents[2] / "visualizer" / "components"
 ADDRESS = "http://localhost/"
@@ -33,4 +34,14 @@ def modules_page(browser: Browser) -> Iterator[Page]:
         page = context.new_page()
         page.route(f"{ADDRESS}**", answer)
         page.goto(ADDRESS)
+        yield page
+
+
+@contextmanager
+def scripted_page(browser: Browser, entry: str, folder: Path, ready: str) -> Iterator[Page]:
+    """An empty page that runs a module which would stand in ``folder``, once that has set ``window[ready]``."""
+    with fresh_context(browser) as context:
+        page = context.new_page()
+        page.add_script_tag(content=module_text(entry, folder), type="module")
+        page.wait_for_function(f"() => window.{ready}")
         yield page

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from tests.pictures.modules_page import scripted_page
 from visualizer import colors
 from visualizer.components.bundle import FOLDER
-from visualizer.components.modules import module_text
 
 ENTRY = """import { drawMatrix, signCanvas } from "./cells.js";
 import { makeScale } from "./scale.js";
@@ -37,11 +37,8 @@ LEAST = 0.12
 
 @pytest.fixture
 def page(browser):
-    page = browser.new_page()
-    page.add_script_tag(content=module_text(ENTRY, FOLDER / "marks"), type="module")
-    page.wait_for_function("() => window.luminances")
-    yield page
-    page.close()
+    with scripted_page(browser, ENTRY, FOLDER / "marks", "luminances") as found:
+        yield found
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from visualizer.components.modules import ROOT, module_text
+from tests.pictures.modules_page import scripted_page
+from visualizer.components.modules import ROOT
 
 ENTRY = """import { mounting } from "./mount.js";
 const picture = {
@@ -30,11 +31,8 @@ window.said = () => [root.dataset.said, parentElement.querySelectorAll(".saving"
 
 @pytest.fixture
 def page(browser):
-    page = browser.new_page()
-    page.add_script_tag(content=module_text(ENTRY, ROOT / "server"), type="module")
-    page.wait_for_function("() => window.said")
-    yield page
-    page.close()
+    with scripted_page(browser, ENTRY, ROOT / "server", "said") as found:
+        yield found
 
 
 @pytest.mark.parametrize("order", ["first()", "second()", "first(); second()", "second(); first()"])

@@ -128,7 +128,8 @@ export class LinesView {
   /** The place of a text such as "q8" or "k3"; null where there is none. @param {string} text */
   placeOf(text) {
     const [, letter, index] = /^([qk])(\d+)$/.exec(text) ?? [];
-    const side = letter === "q" ? SIDES[0] : SIDES[1];
+    /** @type {Side} */
+    const side = letter === "q" ? "query" : "key";
     return letter && Number(index) < this.lengthOf(side) ? { side, index: Number(index) } : null;
   }
 

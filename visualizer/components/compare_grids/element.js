@@ -1,4 +1,4 @@
-/** @import { Cell, Header, Host, Limits, Mark, Matrix, PackedArray, Point } from "../types.d.ts" */
+/** @import { Cell, Header, Host, Limits, Mark, Matrix, PackedArray, PanelHost, Point } from "../types.d.ts" */
 /** @import { CompareHeader } from "./types.d.ts" */
 
 import { storedNumbers } from "../marks/cells.js";
@@ -177,10 +177,11 @@ class CompareGrids extends LayeredPicture {
   }
 
   makeSection() {
+    /** @type {PanelHost} */
     const host = {
-      hover: (/** @type {MatrixPanel} */ panel, /** @type {number} */ row, /** @type {number} */ column, /** @type {Point} */ point) => this.hover(panel, section.head, row, column, point),
+      hover: (panel, row, column, point) => this.hover(panel, section.head, row, column, point),
       leave: () => this.leave(),
-      select: (/** @type {MatrixPanel} */ panel, /** @type {number} */ row, /** @type {number} */ column) => this.send(section.head, row, column),
+      select: (_panel, row, column) => this.send(section.head, row, column),
     };
     const dot = makeElement("span", "matrix-dot");
     const text = makeElement("span");

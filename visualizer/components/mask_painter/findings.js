@@ -78,7 +78,8 @@ export class FindingsList {
 
   /** The entry that something happened in, -1 for none. @param {Event} event */
   indexOf(event) {
-    return this.entries().findIndex((entry) => entry === under(event, ".finding"));
+    const entry = under(event, ".finding");
+    return entry ? this.entries().indexOf(entry) : -1;
   }
 
   /** @param {number} index */

@@ -98,8 +98,8 @@ export class Painting {
   }
 
   /** @param {Uint8Array} cells @param {Beside | null} [beside] */
-  record(cells, beside) {
-    this.history.record(cells, beside ?? null);
+  record(cells, beside = null) {
+    this.history.record(cells, beside);
     this.isReplaced = false;
   }
 

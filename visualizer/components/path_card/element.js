@@ -69,7 +69,7 @@ class PathCard extends Picture {
 /** The parts of a text: tokens as such, words of the glossary as buttons that open it.
  *  @param {Part[]} parts @returns {(string | Node)[]} */
 function nodesOf(parts) {
-  return parts.flatMap(([text, entry, isToken]) => (isToken ? /** @type {Node[]} */ ([tokenSpan(text)]) : wordNodes([[text, entry]])));
+  return parts.map(([text, entry, isToken]) => (isToken ? tokenSpan(text) : wordNodes([[text, entry]])[0]));
 }
 
 export const render = rendererOf(PathCard);
