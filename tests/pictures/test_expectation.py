@@ -131,6 +131,7 @@ def test_where_nothing_was_marked_what_was_computed_stands_alone(show):
     expect(panels(page, KEY)).to_have_count(1)
     expect(picture(page, KEY)).to_contain_text("as computed")
     expect(picture(page, KEY).locator(".expectation-signs")).to_be_hidden()
+    expect(picture(page, KEY).locator(".reading[aria-busy]")).to_have_count(0)
 
 
 def test_a_class_is_told_of_the_one_row_that_it_is_asked_about(show):

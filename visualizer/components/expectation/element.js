@@ -149,6 +149,16 @@ class Expectation extends Picture {
 
   /** Draw the marks, and say how many there are. */
   paint() {
+    const { cells, data, isBare, isRevealed } = this;
+    if (!isBare) this.showMarks();
+    this.lightAll(data.kind === "most" ? data.row : -1, -1);
+    enable(this.undo, this.painting.history.canUndo);
+    enable(this.redo, this.painting.history.canRedo);
+    enable(this.clear, cells.some(Boolean));
+    setText(this.status, isRevealed ? "" : this.counted());
+  }
+
+  showMarks() {
     const { cells, data } = this;
     const values = Float32Array.from(cells);
     const { rows, columns } = this.axes;
@@ -166,11 +176,6 @@ class Expectation extends Picture {
       rowTexts: () => this.marksInWords(),
     };
     this.marks.showSigned(matrix, look, this.isRevealed ? data.arrays.codes.data : null);
-    this.lightAll(data.kind === "most" ? data.row : -1, -1);
-    enable(this.undo, this.painting.history.canUndo);
-    enable(this.redo, this.painting.history.canRedo);
-    enable(this.clear, cells.some(Boolean));
-    setText(this.status, this.isRevealed ? "" : this.counted());
   }
 
   /** The marks row by row, and once revealed what became of each. */
@@ -284,7 +289,7 @@ class Expectation extends Picture {
 
   /** @param {number} row @param {number} column */
   lightAll(row, column) {
-    this.marks.light(row, column);
+    if (!this.isBare) this.marks.light(row, column);
     if (this.isRevealed) this.computed.light(row, column);
   }
 }
