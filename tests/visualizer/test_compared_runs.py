@@ -156,3 +156,13 @@ def test_heads_of_other_shapes_show_the_same_layer_and_head_and_the_link_says_wh
     tell(app, "beside_1", "select", layer=0, head=1, query=0, key=0)
     assert "layer" not in app.query_params  # the first, which no link says
     assert in_link(app, "head") == "1"
+
+
+def test_heads_of_other_shapes_mark_the_cell_that_was_chosen_in_one_of_them():
+    app = compare({"text": "a b c d e f"}, text="a b c")
+    tell(app, "beside_0", "select", layer=0, head=1, query=2, key=0)
+    assert_healthy(app)
+    assert (in_link(app, "query"), in_link(app, "key")) == ("2", "0")
+    assert [each["selected"] for each in pictures_named(app, "headlight_attention_heads")] == [[2, 0]] * 2
+    tell(app, "beside_0", "select", layer=0, head=2, query=5, key=1)
+    assert in_link(app, "query") == "2", "the other text has no such token"

@@ -161,24 +161,37 @@ def _say_renumbered(a: Run, b: Run) -> None:
 
 def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
     """Draw the heads of runs that have other shapes, each as it is."""
-    for number, (title, run) in enumerate(runs):
+    kinds = [attention_of(attention_modules(run.trace), selection.stage) for _, run in runs]
+    pictures = [heads_picture(run, kind, selection) for (_, run), kind in zip(runs, kinds, strict=True)]
+    n_queries = min(len(picture.rows.labels) for picture in pictures)
+    n_keys = min(len(picture.columns.labels) for picture in pictures)
+
+    def show(event: object) -> None:
+        layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
+        state.select(layer=layer, head=head, **looks_in(event))
+
+    def select(event: object) -> None:
+        show(event)
+        query, key = state.index_in(event, "query"), state.index_in(event, "key")
+        if query < n_queries and key < n_keys:  # both have this cell
+            state.select_cell(query, key)
+
+    for number, ((title, run), picture) in enumerate(zip(runs, pictures, strict=True)):
         st.markdown(f"##### {title}")
-        modules = attention_modules(run.trace)
-        picture = heads_picture(run, attention_of(modules, selection.stage), selection)
         layer = min(selection.layer, len(picture.modules) - 1)
         shown = replace(selection, stage=f"{picture.kind}.weights", layer=layer)
-        address = picture_address("heads", run.settings, shown, picture.n_weights)
         key = f"beside_{number}"
         drawn = draw_heads(
-            picture, selection, address=address, looks=looks_of(selection), key=key, seq=state.last_seq(key)
+            picture,
+            selection,
+            address=picture_address("heads", run.settings, shown, picture.n_weights),
+            query=min(selection.query, n_queries - 1),
+            key_index=min(selection.key, n_keys - 1),
+            looks=looks_of(selection),
+            key=key,
+            seq=state.last_seq(key),
         )
-        mount(drawn, select=_show, shown=_show)
-
-
-def _show(event: object) -> None:
-    """Show the same layer and head, as one of two pictures says, in both."""
-    layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
-    state.select(layer=layer, head=head, **looks_in(event))
+        mount(drawn, select=select, shown=show)
 
 
 def _nothing_to_compare(example: WorkedExample) -> None:
