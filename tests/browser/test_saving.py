@@ -23,7 +23,8 @@ def saved_page(page: Page, path: Path, title: str) -> Path:
     heads.locator(".saving-open").evaluate("button => button.click()")
     dialog = page.locator(".saving-dialog[open]")
     expect(dialog.locator(".saving-preview[src]")).to_be_visible()
-    dialog.get_by_label("Title").fill(title)
+    if title:
+        dialog.get_by_label("Title").fill(title)
     with page.expect_download() as download:
         dialog.get_by_role("button", name="Web page").click()
     download.value.save_as(path)
@@ -31,20 +32,31 @@ def saved_page(page: Page, path: Path, title: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "layers", "heads"), [(["the", "<b>cat", "sat"], 2, 2), ([f"w{i}" for i in range(128)], 4, 8)]
+    ("tokens", "layers", "heads", "title", "heading"),
+    [
+        (["the", "<b>cat", "sat"], 2, 2, "Heads </script><b>", "Heads </script><b>"),
+        ([f"w{i}" for i in range(128)], 4, 8, "", "A picture from Headlight"),  # not of the layer shown first
+    ],
 )
 def test_a_saved_page_shows_the_same_numbers_without_a_server(
-    open_app: Callable[..., Page], browser: Browser, tmp_path: Path, tokens: list[str], layers: int, heads: int
+    open_app: Callable[..., Page],
+    browser: Browser,
+    tmp_path: Path,
+    tokens: list[str],
+    layers: int,
+    heads: int,
+    title: str,
+    heading: str,
 ):
     link = {"weights": "random", "text": " ".join(tokens), "n_layers": layers, "n_heads": heads, "mask": "causal"}
     app = open_app(view="heads", **link)
-    file = saved_page(app, tmp_path / "heads.html", "Heads </script><b>")
+    file = saved_page(app, tmp_path / "heads.html", title)
     assert file.stat().st_size < 3 * MIB
 
     address = file.as_uri()
     with fresh_context(browser, dark=True) as context, watched(page := context.new_page(), address):
         page.goto(address)
-        expect(page.locator("h1")).to_have_text("Heads </script><b>")
+        expect(page.locator("h1")).to_have_text(heading)
         link_of_page = page.locator(".link a")
         assert "weights=random" in str(link_of_page.get_attribute("href"))
         expect(page.locator(".matrix:visible")).to_have_count(heads)

@@ -97,9 +97,10 @@
     return closed.length === 0;
   }
 
-  /** Whether every picture is in words; one that is not is brought into sight, which it may wait for. */
+  /** Whether every picture that is shown is in words; one that is not is brought into sight, which it may wait for. */
   function isInWords() {
-    const busy = [...within(document)].find((element) => element.matches(".reading[aria-busy]"));
+    const isBusy = (element) => element.matches(".reading[aria-busy]") && element.checkVisibility();
+    const busy = [...within(document)].find(isBusy);
     busy?.parentElement.scrollIntoView({ block: "center", behavior: "instant" });
     return !busy;
   }

@@ -101,7 +101,10 @@ export class SaveMenu {
       this.do(async () => saveFile(await make(await this.figure), `${this.saved.name}.${kind}`));
     /** @param {number} scale */
     const asPng = (scale) => asFile("png", (figure) => pngOf(figure, scale));
-    const asPage = asFile("html", async () => new Blob([await this.saved.page?.(this.title.value) ?? ""], { type: "text/html" }));
+    const asPage = asFile("html", async () => {
+      const given = this.title.value === this.suggested ? "" : this.title.value; // on a page the layer can be changed
+      return new Blob([await this.saved.page?.(given) ?? ""], { type: "text/html" });
+    });
     return makeElement("div", "saving-row", {}, [
       makeButton("SVG", asFile("svg", ({ text }) => new Blob([text], { type: "image/svg+xml" }))),
       ...SCALES.map((scale) => makeButton(`PNG ${scale}×`, asPng(scale))),
