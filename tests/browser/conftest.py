@@ -94,7 +94,7 @@ def served(script: Path, log: Path) -> Iterator[str]:
 
 
 def n_errors(log: str) -> int:
-    """How many errors a server logged; a file of a screen that the person has left is none."""
+    """The number of errors that a server logged; a file of a screen that the person has left is none."""
     return log.count("Traceback") - log.count("MediaFileStorageError: Deferred file")
 
 

@@ -35,6 +35,22 @@ def test_a_choice_that_is_broken_off_is_taken_back_to_what_the_host_says_by_then
     expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
 
 
+def test_a_choice_that_the_host_never_hears_of_gives_way_to_the_address_after_back(show_link):
+    link = {"text": "a b c d e f", "view": "heads"}
+    page = show_link(**link, query=0)
+    strip = next(one for one in pictures_of(**link, query=4) if one.key == "token_strip")
+    chips = picture(page, "token_strip").locator(".chip")
+    chips.nth(1).click()
+    update(page, strip)
+    expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
+    page.evaluate("() => window.dispatchEvent(new PopStateEvent('popstate'))")
+    update(page, strip)
+    expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
+    chips.nth(2).click()
+    update(page, strip)
+    expect(chips.nth(2)).to_have_attribute("aria-selected", "true")
+
+
 def test_what_a_picture_has_lit_is_lit_no_more_when_it_is_gone(show_link):
     page = show_link(text="a b c", view="heads")
     picture(page, "token_strip").locator(".chip").nth(1).hover()

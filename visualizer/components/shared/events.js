@@ -1,22 +1,27 @@
 /** @import { Host } from "../types.d.ts" */
 
 const PAUSE = 400; // milliseconds without a change after which the host hears of the last one
+let nBacks = 0; // how often the person went Back or Forward
+globalThis.addEventListener?.("popstate", () => (nBacks += 1)); // the pure parts are tested without a page
 const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
 
 /**
  * The acts of a person in a picture, numbered one after the other, and what the host hears of it.
  *
- * A message of the host may be older than what was done since: it says up to which number it has heard.
+ * A message of the host may be older than what was done since: it says up to which number it has heard. What was done
+ * before the person went Back is not waited for: the page shows its address, whether the host has heard of it or not.
  */
 export class Events {
   /** @param {Host} host */
   constructor(host) {
     this.host = host;
     this.seq = 0;
+    this.nBacks = nBacks; // as it was at the last act
   }
 
   /** Number what a person does. */
   count() {
+    this.nBacks = nBacks;
     this.seq += 1;
     return this.seq;
   }
@@ -30,13 +35,13 @@ export class Events {
    *  @param {number} seq */
   areKnown(seq) {
     const known = this.isKnown(seq);
-    if (known) this.seq = seq;
+    if (known) this.seq = Math.max(this.seq, seq);
     return known;
   }
 
   /** The same of what it has sent already. @param {number} seq */
   isKnown(seq) {
-    return seq >= this.seq;
+    return seq >= this.seq || this.nBacks !== nBacks;
   }
 }
 

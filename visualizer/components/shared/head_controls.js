@@ -61,7 +61,7 @@ export class HeadControls {
 
   /** The layer that is shown once some data is taken. @param {{ seq: number, layer: number }} data @param {number} nLayers */
   layerAfter(data, nLayers) {
-    return clamp(data.seq >= this.events.seq ? data.layer : this.layer, 0, nLayers - 1);
+    return clamp(this.events.isKnown(data.seq) ? data.layer : this.layer, 0, nLayers - 1);
   }
 
   /** The name of a layer in a sentence. */

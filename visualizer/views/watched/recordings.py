@@ -240,10 +240,12 @@ def _upload() -> None:
 
 
 def _take_path(text: str) -> None:
-    """Open a file of this machine."""
+    """Open a file of this machine; a field that is emptied closes the one that it named."""
     if text.strip():
         controls.give(_ANOTHER, False)
         _show("path", watched_path=text.strip())
+    elif state.chosen().watched.watched_source == "path":
+        _close()
 
 
 def _take(upload: object) -> None:
