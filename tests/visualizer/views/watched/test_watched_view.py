@@ -208,6 +208,15 @@ def test_a_file_of_this_machine_opens_by_its_path():
     assert "headlight_attention_heads" in pictures(app)
 
 
+def test_a_path_that_is_emptied_closes_its_file_and_no_link_names_it():
+    app = open_app(watched_source="path", watched_path="nowhere.headlight")
+    (path,) = [field for field in app.text_input if field.label == "Or the path of one on this machine"]
+    path.set_value("").run()
+    assert not app.exception
+    assert not app.error
+    assert "watched_path" not in link_of(app)
+
+
 def words_on_stage(app: AppTest) -> str:
     """The words beside the title of a stage."""
     return next(header["lines"][0][0][0] for _, header in headers(app) if header["key"] == "stage_text")
