@@ -161,10 +161,12 @@ def _say_renumbered(a: Run, b: Run) -> None:
 
 def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
     """Draw the heads of runs that have other shapes, each as it is."""
-    kinds = [attention_of(attention_modules(run.trace), selection.stage) for _, run in runs]
-    pictures = [heads_picture(run, kind, selection) for (_, run), kind in zip(runs, kinds, strict=True)]
-    n_queries = min(len(picture.rows.labels) for picture in pictures)
-    n_keys = min(len(picture.columns.labels) for picture in pictures)
+    pictures = [
+        (title, heads_picture(run, attention_of(attention_modules(run.trace), selection.stage), selection))
+        for title, run in runs
+    ]
+    n_queries = min(len(picture.rows.labels) for _, picture in pictures)
+    n_keys = min(len(picture.columns.labels) for _, picture in pictures)
 
     def show(event: object) -> None:
         layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
@@ -176,7 +178,7 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
         if query < n_queries and key < n_keys:  # both have this cell
             state.select_cell(query, key)
 
-    for number, ((title, run), picture) in enumerate(zip(runs, pictures, strict=True)):
+    for number, (title, picture) in enumerate(pictures):
         st.markdown(f"##### {title}")
         layer = min(selection.layer, len(picture.modules) - 1)
         shown = replace(selection, stage=f"{picture.kind}.weights", layer=layer)
@@ -184,7 +186,7 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
         drawn = draw_heads(
             picture,
             selection,
-            address=picture_address("heads", run.settings, shown, picture.n_weights),
+            address=picture_address("heads", picture.run.settings, shown, picture.n_weights),
             query=min(selection.query, n_queries - 1),
             key_index=min(selection.key, n_keys - 1),
             looks=looks_of(selection),
