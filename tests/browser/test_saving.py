@@ -32,11 +32,8 @@ def saved_page(page: Page, path: Path, title: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "layers", "heads", "title", "heading"),
-    [
-        (["the", "<b>cat", "sat"], 2, 2, "Heads </script><b>", "Heads </script><b>"),
-        ([f"w{i}" for i in range(128)], 4, 8, "", "A picture from Headlight"),  # not of the layer shown first
-    ],
+    ("tokens", "layers", "heads", "title"),
+    [(["the", "<b>cat", "sat"], 2, 2, "Heads </script><b>"), ([f"w{i}" for i in range(128)], 4, 8, "")],
 )
 def test_a_saved_page_shows_the_same_numbers_without_a_server(
     open_app: Callable[..., Page],
@@ -46,7 +43,6 @@ def test_a_saved_page_shows_the_same_numbers_without_a_server(
     layers: int,
     heads: int,
     title: str,
-    heading: str,
 ):
     link = {"weights": "random", "text": " ".join(tokens), "n_layers": layers, "n_heads": heads, "mask": "causal"}
     app = open_app(view="heads", **link)
@@ -56,7 +52,7 @@ def test_a_saved_page_shows_the_same_numbers_without_a_server(
     address = file.as_uri()
     with fresh_context(browser, dark=True) as context, watched(page := context.new_page(), address):
         page.goto(address)
-        expect(page.locator("h1")).to_have_text(heading)
+        expect(page.locator("h1")).to_have_text(title or "A picture from Headlight")  # not of the layer shown first
         link_of_page = page.locator(".link a")
         assert "weights=random" in str(link_of_page.get_attribute("href"))
         expect(page.locator(".matrix:visible")).to_have_count(heads)

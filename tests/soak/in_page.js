@@ -97,10 +97,9 @@
     return closed.length === 0;
   }
 
-  /** Whether every picture that is shown is in words; one that is not is brought into sight, which it may wait for. */
+  /** Whether every picture is in words; one that is not is brought into sight, which it may wait for. */
   function isInWords() {
-    const isBusy = (element) => element.matches(".reading[aria-busy]") && element.checkVisibility();
-    const busy = [...within(document)].find(isBusy);
+    const busy = [...within(document)].find((element) => element.matches(".reading[aria-busy]"));
     busy?.parentElement.scrollIntoView({ block: "center", behavior: "instant" });
     return !busy;
   }

@@ -22,7 +22,7 @@ from tempfile import mkdtemp
 
 from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Error, Page, Request
 
-from tests.browser.conftest import APP, load, n_errors, served
+from tests.browser.conftest import APP, has_error, load, served
 from tests.browser.headlight_page import PROBE
 from tests.pages import chromium, fresh_context
 from tests.soak.acts import LINKS, Act, choose, perform
@@ -280,7 +280,7 @@ def _burst_and_problems(
     except Error as error:
         found = [error.message]
     log = conditions.log.read_bytes()[n_bytes:].decode(errors="replace")
-    if n_errors(log):
+    if has_error(log):
         found += ["the server's log:", *_shortened(list(dict.fromkeys(log.splitlines())))]
     return Burst(begun, tuple(acts)), found
 
