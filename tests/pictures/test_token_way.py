@@ -113,3 +113,21 @@ def test_bars_too_narrow_for_a_name_are_counted_below(show_link):
     parts.nth(3).hover()
     expect(tooltip(page)).to_contain_text("head 1")
     expect(tooltip(page)).to_contain_text("norm ")
+
+
+def test_of_many_layers_one_has_room_to_be_read(show_link):
+    page = show_link(view="way", n_layers=12, layer=3)
+    number = page.locator(".token-way [data-layer]")
+    read = page.locator(".token-way .token-read")
+    expect(number).to_have_count(12)
+    widths = number.evaluate_all("places => places.map((place) => Number(place.getAttribute('width')))")
+    assert [layer for layer, width in enumerate(widths) if width > min(widths)] == [3]
+    expect(read.nth(2)).to_be_in_viewport()
+    number.nth(5).click()
+    page.wait_for_function("() => heard.length > 0")
+    assert [(name, value["layer"]) for name, value in heard(page)] == [("shown", 5)]
+    page.locator(".token-way").focus()
+    page.keyboard.press("PageDown")
+    page.wait_for_function("() => heard.length > 1")
+    assert heard(page)[-1][1]["layer"] == 6
+    expect(page.locator(".token-way .way-title", has_text="layer 6 · self-attention")).to_be_in_viewport()

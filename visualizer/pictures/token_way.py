@@ -292,23 +292,23 @@ def take_apart(followed: FollowedStream, window: slice) -> Taken:
 def _stop(
     followed: FollowedStream, path: str, terms: Sequence[Term], drawn: tuple[int, ...], window: slice
 ) -> Stop:
-    title = _title(followed.found, terms)
+    title, layer = _title(followed.found, terms)
     head = next((term for term in terms if term.kind == "head"), None)
     if head is None:
-        return Stop(title, path, drawn)
+        return Stop(title, path, drawn, layer=layer)
     keys, weights = followed.read(followed.found.attention_of(head))
-    return Stop(title, path, drawn, keys, to_array(weights[:, window]))
+    return Stop(title, path, drawn, keys, to_array(weights[:, window]), layer)
 
 
-def _title(found: Contributions, terms: Sequence[Term]) -> str:
-    """``layer 3 · self-attention``; the module where a part has no layer."""
+def _title(found: Contributions, terms: Sequence[Term]) -> tuple[str, int | None]:
+    """``layer 3 · self-attention`` and 3; the module and None where a part has no layer."""
     writers = [term for term in terms if term.kind != "bias"]
     if not writers or all(term.kind in ("embedding", "position") for term in writers):
-        return say("input")
+        return say("input"), None
     names = dict.fromkeys(_name_of(found, term) for term in writers)
     number = number_in(writers[0].path)
     joined = say("and").join(names)
-    return joined if number is None else say("layer", layer=number, what=joined)
+    return joined if number is None else say("layer", layer=number, what=joined), number
 
 
 def _name_of(found: Contributions, term: Term) -> str:

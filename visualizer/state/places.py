@@ -93,6 +93,8 @@ def listeners(paths: Collection[str], seen: WatchedRun | None = None) -> Listene
 
     def show(event: object) -> None:
         look_at_query(state.index_in(event, "query"))
+        if state.has_index(event, "layer"):
+            state.select(layer=min(state.index_in(event, "layer"), MOST_LAYERS - 1))
 
     def open_stage(event: object) -> None:
         path = event.get("path") if isinstance(event, Mapping) else None

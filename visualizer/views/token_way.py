@@ -45,7 +45,8 @@ def render(run: Run, selection: Selection) -> None:
     way = taken.way
     key = f"token_way_{stack}"
     light = _lit(run, way, selection)
-    picture = token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light)
+    layer, seq = selection.layer, state.last_seq(key)
+    picture = token_way(way, selected=query, seq=seq, key=key, layer=layer, light=light)
     mount(picture, **listeners(way.paths, run.seen))
     if light != "":  # a path shows the picture alone
         return

@@ -149,8 +149,8 @@ def test_the_view_says_that_the_parts_sum():
 
 def test_another_token_and_the_stage_of_a_part_are_chosen_in_the_picture():
     app = open_app(view="way", query="3")
-    tell(app, "token_way_encoder", "shown", query=4)
-    assert dict(app.query_params) == {"view": "way", "query": "4"}
+    tell(app, "token_way_encoder", "shown", query=4, layer=1)
+    assert dict(app.query_params) == {"view": "way", "query": "4", "layer": "1"}
     path = "encoder.layers.1.self_attention.weights"
     tell(app, "token_way_encoder", "open", path=path, query=4, head=1)
     assert chosen(app, "view") == "step"

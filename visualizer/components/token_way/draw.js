@@ -82,6 +82,7 @@ function drawStop(view, stop, index, box) {
   const title = width < 80 ? shortTitle(stop.title, width) : stop.title;
   const top = y + (stop.keys || !view.layout.isStacked ? 11 : 82);
   nodes.push(label(view, title, x + 4, top, width - 6, "way-title small"));
+  if (view.layout.isNarrow && stop.keys && stop.layer !== null) nodes.push(makeSvgElement("rect", { x, y, width, height: 16, class: "place", "data-layer": stop.layer }));
   const bars = placeBars(view, stop, box);
   if (stop.keys) nodes.push(...drawReading(view, stop, index, box, bars));
   nodes.push(...bars.flatMap((bar) => drawBar(view, bar)));

@@ -31,6 +31,9 @@ const STEPS = { ...PAGE_STEPS, Home: -Infinity, End: Infinity };
 /** @type {Record<string, number>} */
 const PART_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const MOST_WEIGHTS = 8;
+/** @type {Record<string, number>} */
+const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
+const FADED = 48; // pixels at the side where more of the picture is
 const BELOW = 64; // pixels below the picture for the line that checks it
 
 /** @extends {Picture<WayHeader>} */
@@ -49,16 +52,18 @@ class TokenWay extends Picture {
   constructor(root, host) {
     super(root, host, "token_way");
     this.token = 0;
+    this.layer = 0;
     /** @type {number | undefined} */ this.lit = undefined;
     this.version = "";
     /** @type {number | null} */ this.cursor = null;
     this.heading = makeElement("div", "way-heading");
     this.svg = makeSvgElement("svg", { "aria-hidden": "true" });
+    this.scroller = makeElement("div", "way-layers", {}, [this.svg]);
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
-    this.frame = makeElement("div", "token-way", { tabindex: "0", role: "application", "aria-label": say("keys") }, [this.heading, this.svg]);
+    this.frame = makeElement("div", "token-way", { tabindex: "0", role: "application", "aria-label": say("keys") }, [this.heading, this.scroller]);
     this.reading = new Reading();
     root.prepend(this.frame, this.live, this.reading.element);
-    this.events = new ShownEvents(root, host, () => ({ query: this.token }));
+    this.events = new ShownEvents(root, host, () => ({ query: this.token, layer: this.layer }));
     this.endings.push(() => this.events.destroy(), () => this.reading.forget());
     this.svg.onpointermove = (event) => this.onPointer(event);
     this.svg.onpointerleave = () => this.leave();
@@ -79,10 +84,11 @@ class TokenWay extends Picture {
 
   /** Take over what Python sent, unless the person has gone to another token since. */
   receive() {
-    const { selected, seq, first } = this.data;
+    const { selected, layer, seq, first } = this.data;
     this.count = this.data.arrays.sums.shape[1];
     const before = this.token;
     const isKnown = this.events.areKnown(seq);
+    if (isKnown) this.layer = layer;
     this.token = clamp(isKnown ? selected : this.token, first, first + this.count - 1);
     const version = JSON.stringify([this.data.parts, this.data.stops, this.data.tokens]);
     if (version !== this.version || this.token !== before) {
@@ -129,12 +135,13 @@ class TokenWay extends Picture {
 
   draw() {
     const { stops, parts, end } = this.data;
-    const layout = layoutWay(stops, this.width, this.room());
+    const layout = layoutWay(stops, this.width, this.room(), this.layer);
     this.shown = { stops, parts, end, layout, theme: this.theme, numbers: this.numbers() };
     this.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
     this.svg.setAttribute("width", String(layout.width));
     this.svg.setAttribute("height", String(layout.height));
     this.svg.replaceChildren(...drawWay(this.shown));
+    if (layout.isNarrow) this.scrollToLayer();
     this.bringOut(this.data.light);
     this.light(this.lit);
     this.showHeading();
@@ -148,6 +155,16 @@ class TokenWay extends Picture {
       this.measured = { size, room: roomBelow(this.svg) - BELOW };
     }
     return this.measured.room;
+  }
+
+  /** Scroll until the layer that is opened is in sight. */
+  scrollToLayer() {
+    const { layout, stops } = this.shown;
+    const boxes = layout.boxes.filter((_, index) => stops[index].layer === this.layer);
+    if (boxes.length === 0) return;
+    const [first, last] = [boxes[0], boxes[boxes.length - 1]];
+    const least = last.x + last.width + FADED - this.width;
+    this.scroller.scrollLeft = Math.min(Math.max(this.scroller.scrollLeft, least), first.x - FADED);
   }
 
   /** One text for each part, in the order of the model, and one for the stream after each step. */
@@ -175,7 +192,7 @@ class TokenWay extends Picture {
       const place = stops.find((stop) => stop.parts.includes(most.index));
       said.push(say("most", { head: most.label, place: place?.title.replace(" · ", ", "), norm: shortNorm(most.norm) }));
     }
-    this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [say("hint")]));
+    this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [say("hint"), this.shown.layout.isNarrow ? say("layers") : ""]));
   }
 
   /** @param {number} index @param {Node} token @param {Node} answer @param {string} probability */
@@ -188,6 +205,8 @@ class TokenWay extends Picture {
   targetOf(event) {
     const part = under(event, "[data-part]")?.dataset.part ?? under(event, "[data-of]")?.dataset.of;
     if (part !== undefined) return { part: Number(part) };
+    const layer = under(event, "[data-layer]")?.dataset.layer;
+    if (layer !== undefined) return { layer: Number(layer) };
     const stop = under(event, "[data-stop]")?.dataset.stop ?? under(event, "[data-lens]")?.dataset.lens;
     if (stop === undefined) return null;
     return stop === "end" ? { end: true } : { stop: Number(stop) };
@@ -196,6 +215,10 @@ class TokenWay extends Picture {
   /** @param {Target | null} target */
   open(target) {
     if (!target) return;
+    if (target.layer !== undefined) {
+      this.openLayer(target.layer);
+      return;
+    }
     const part = target.part === undefined ? null : this.data.parts[target.part];
     const stop = target.stop === undefined ? null : this.data.stops[target.stop];
     const path = part?.path ?? stop?.path ?? this.data.end[1];
@@ -317,6 +340,7 @@ class TokenWay extends Picture {
   onKey(event) {
     if (hasModifier(event)) return;
     if (event.key in STEPS) this.go(this.token + STEPS[event.key]);
+    else if (event.key in LAYER_STEPS && this.shown.layout.isNarrow) this.openLayer(this.layer + LAYER_STEPS[event.key]);
     else if (event.key in PART_STEPS) this.walk(PART_STEPS[event.key]);
     else if (event.key === "Enter" && this.cursor !== null) this.open({ part: this.drawnParts()[this.cursor] });
     else if (event.key === "Escape") this.leave();
@@ -330,6 +354,15 @@ class TokenWay extends Picture {
     if (!this.follow(token)) return;
     this.leave();
     if (this.frame.matches(":focus")) setText(this.live, this.heading.textContent);
+    this.events.changed();
+  }
+
+  /** Give another layer the room to be read. @param {number} layer */
+  openLayer(layer) {
+    if (layer === this.layer || !this.data.stops.some((stop) => stop.layer === layer)) return;
+    this.layer = layer;
+    this.draw();
+    this.leave();
     this.events.changed();
   }
 

@@ -34,6 +34,7 @@ class Stop:
     path: the stage of the stream.
     parts: the numbers of the parts that were added.
     keys: what the heads read; None where nothing is read.
+    layer: the layer that added it; None of what belongs to none.
     weights: (H, W, Tk), the attention weights of each head; None where nothing is read.
     """
 
@@ -42,6 +43,7 @@ class Stop:
     parts: tuple[int, ...]
     keys: Axis | None = None
     weights: Numbers | None = None
+    layer: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,9 @@ class TokenWay:
         return frozenset([self.end[1], *(part.path for part in self.parts), *(stop.path for stop in self.stops)])
 
 
-def token_way(way: TokenWay, *, selected: int, seq: int, key: str, light: str | int = "") -> Picture:
+def token_way(
+    way: TokenWay, *, selected: int, seq: int, key: str, layer: int = 0, light: str | int = ""
+) -> Picture:
     """The picture.
 
     Args:
@@ -93,14 +97,17 @@ def token_way(way: TokenWay, *, selected: int, seq: int, key: str, light: str | 
         selected: the token whose way is drawn first, counted in its whole sequence.
         seq: the number of the last event that ``selected`` takes account of, 0 before the first.
         key: identifies the element on the page.
+        layer: the layer that is opened first, where there are so many that all are narrow.
         light: what is brought out: "stream", "prediction", or the number of a part.
 
-    Its event `open` is {"path", "head", "query", "seq"}; `shown` is {"query", "seq"}, once the person pauses.
+    Its event `open` is {"path", "head", "query", "seq"}; `shown` is {"query", "layer", "seq"}, once the person
+    pauses.
     """
     header = {
         "key": key,
         "seq": seq,
         "selected": selected,
+        "layer": layer,
         "tokens": way.tokens.as_header(),
         "first": way.first,
         "parts": [asdict(part) for part in way.parts],
@@ -132,7 +139,8 @@ def paths_in(data: bytes) -> frozenset[str]:
 
 def _described(stop: Stop) -> dict[str, Any]:
     keys = None if stop.keys is None else stop.keys.as_header()
-    return {"title": stop.title, "path": stop.path, "parts": list(stop.parts), "keys": keys}
+    about = {"title": stop.title, "path": stop.path, "layer": stop.layer}
+    return {**about, "parts": list(stop.parts), "keys": keys}
 
 
 def _weights(stops: Sequence[Stop]) -> dict[str, Numbers | None]:

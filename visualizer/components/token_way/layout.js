@@ -6,6 +6,8 @@ const NARROW = 640;
 const START = 92;
 const END = 116;
 const LEAST_LAYER = 26;
+const READABLE = 80; // a stop that reads tokens, narrower than which one layer is opened
+const OPENED = 150; // the unit of that layer
 const LEAST = { read: 44, bars: 176, band: 222, lens: 262, whole: 352, longest: 66, widest: 46 };
 const MOST_MORE = 330; // pixels that a high window gives it beyond the least
 
@@ -26,23 +28,43 @@ export function heightsOf(room) {
 
 /**
  * A box {x, y, width, top, height} for each stop and one for the end: side by side, or one below the other where there
- * is no room. What reads tokens gets twice the room of what does not.
- * @param {Pick<Stop, "keys">[]} stops @param {number} width
+ * is no room. What reads tokens gets twice the room of what does not; where all are narrow, one layer has room to be read.
+ * @param {Pick<Stop, "keys" | "layer">[]} stops @param {number} width
  * @param {number} room the pixels that it may be high where the stops stand side by side
+ * @param {number} layer the layer that is opened where all are narrow
  */
-export function layoutWay(stops, width, room) {
+export function layoutWay(stops, width, room, layer) {
   if (width < NARROW) return stacked(stops, width);
-  const shares = stops.slice(1).map(({ keys }) => (keys ? 2 : 1));
-  const unit = Math.max(LEAST_LAYER / 2, (width - START - END) / shares.reduce((sum, share) => sum + share, 0));
+  const added = stops.slice(1);
+  const even = unitOf(added, width - START - END);
+  const isNarrow = 2 * even < READABLE;
+  const opened = isNarrow ? added.filter((stop) => stop.layer === layer) : [];
+  const narrow = unitOf(added.filter((stop) => !opened.includes(stop)), width - START - END - OPENED * sharesOf(opened));
   const boxes = [{ x: 0, y: 0, width: START }];
   let x = START;
-  for (const share of shares) {
-    boxes.push({ x, y: 0, width: unit * share });
-    x += unit * share;
+  for (const stop of added) {
+    const box = { x, y: 0, width: shareOf(stop) * (opened.includes(stop) ? OPENED : narrow) };
+    boxes.push(box);
+    x += box.width;
   }
   const end = { x, y: 0, width: END };
   const heights = heightsOf(room);
-  return { boxes, end, width: end.x + END, height: heights.whole, heights, isStacked: false };
+  return { boxes, end, width: end.x + END, height: heights.whole, heights, isStacked: false, isNarrow };
+}
+
+/** @param {Pick<Stop, "keys">} stop */
+function shareOf({ keys }) {
+  return keys ? 2 : 1;
+}
+
+/** @param {Pick<Stop, "keys">[]} stops */
+function sharesOf(stops) {
+  return stops.reduce((sum, stop) => sum + shareOf(stop), 0);
+}
+
+/** The width of one share, where stops share a width. @param {Pick<Stop, "keys">[]} stops @param {number} width */
+function unitOf(stops, width) {
+  return Math.max(LEAST_LAYER / 2, width / sharesOf(stops));
 }
 
 /** One below the other; what reads nothing has no room for what is read.
@@ -57,7 +79,7 @@ function stacked(stops, width) {
     return box;
   });
   y -= heights.whole - heights.lens; // the last stop has no list of its own: the end follows
-  return { boxes, end: { x: 0, y: y - heights.band + 40, width }, width, height: y + 140, heights, isStacked: true };
+  return { boxes, end: { x: 0, y: y - heights.band + 40, width }, width, height: y + 140, heights, isStacked: true, isNarrow: false };
 }
 
 /**

@@ -14,12 +14,14 @@ export interface Stop {
   path: string;
   parts: number[];
   keys: Axis | null;
+  layer: number | null;
 }
 
 export interface WayHeader {
   key: string;
   seq: number;
   selected: number;
+  layer: number;
   tokens: Axis;
   first: number;
   parts: Part[];
@@ -74,9 +76,10 @@ export interface Bar {
   box: { x: number; width: number };
 }
 
-/** What a click or the pointer means: a part, a stop, or the end. */
+/** What a click or the pointer means: a part, a stop, a layer, or the end. */
 export interface Target {
   part?: number;
   stop?: number;
+  layer?: number;
   end?: boolean;
 }
