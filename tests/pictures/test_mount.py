@@ -21,9 +21,10 @@ const element = document.body.appendChild(document.createElement("div"));
 const parentElement = element.attachShadow({ mode: "open" });
 parentElement.innerHTML = '<div class="headlight"></div>';
 const root = parentElement.querySelector(".headlight");
-const call = mounting("some/element.js", picture, { style: "", colors: {}, page: {} });
+const host = { style: "", colors: {}, page: {}, modules: { some: "some/element.js" } };
+const call = mounting({ "some/element.js": picture }, host);
 const told = { setTriggerValue() {}, setStateValue() {} };
-window.given = (number) => call({ data: Uint8Array.of(number), parentElement, ...told });
+window.given = (number) => call({ name: "some", data: Uint8Array.of(number), parentElement, ...told });
 window.element = element;
 window.said = () => [root.dataset.said, parentElement.querySelectorAll(".saving").length];
 """

@@ -10,13 +10,14 @@ import { withHeader } from "../components/shared/payload.js";
 /**
  * What Streamlit calls a picture with.
  * @typedef {object} Call
+ * @property {string} name of its kind
  * @property {Uint8Array} data
  * @property {ShadowRoot} parentElement
  * @property {(name: string, value: object) => void} setTriggerValue
  * @property {(name: string, value: object) => void} setStateValue
  */
 
-/** @typedef {{ style: string, colors: Host["colors"], page: { template: string, style: string, script: string } }} ServerHost */
+/** @typedef {{ style: string, colors: Host["colors"], page: { template: string, style: string, script: string }, modules: Record<string, string> }} ServerHost */
 
 /**
  * A picture on the page.
@@ -41,13 +42,27 @@ const mounted = new WeakMap();
 const server = { number: 0, isReady: true, hasDrawn: true, isRunning: false, waiting: [] };
 
 /**
- * The function that Streamlit calls for every new data and for every change of the theme.
+ * The function that Streamlit calls for every new data and for every change of the theme, whatever the picture is.
+ * @param {Record<string, PictureModule>} pictures by their modules
+ * @param {ServerHost} host
+ */
+export function mounting(pictures, host) {
+  /** @type {Record<string, ReturnType<typeof mountingOf>>} */
+  const kinds = {};
+  return (/** @type {Call} */ call) => {
+    const module = host.modules[call.name];
+    return (kinds[module] ??= mountingOf(module, pictures[module], host))(call);
+  };
+}
+
+/**
+ * The same for the pictures of one module.
  *
- * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element, and
- * only the clean-up of an element that has left the page ends the picture.
+ * Streamlit may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per
+ * element, and only the clean-up of an element that has left the page ends the picture.
  * @param {string} module @param {PictureModule} picture @param {ServerHost} host
  */
-export function mounting(module, { render, style }, host) {
+function mountingOf(module, { render, style }, host) {
   const sheets = [host.style, style].map(sheetOf);
   return (/** @type {Call} */ { data, parentElement, setTriggerValue, setStateValue }) => {
     if (!data) return undefined;

@@ -24,14 +24,18 @@ _FOLDER = Path(__file__).parent
 _ROOT = '<div class="headlight"></div>'
 _ENTRY = """import { mounting } from "./mount.js";
 import { show } from "../components/page.js";
-export const mountingOf = (module) => mounting(module, PICTURES[module], { ...HOST, colors: COLORS });
+export const mount = mounting(PICTURES, { ...HOST, colors: COLORS });
 """
 """The script draws the pictures of the app, and of the pages that are saved, which hold it whole."""
 _IN_APP = 'import { mounting } from "./mount.js";\n'
-_LOADER = """const {{ mountingOf }} = await import(new URL({address}, document.baseURI).href);
-export default mountingOf({module});
+_LOADER = """const script = import(new URL({address}, document.baseURI).href);
+export default async (call) => (await script).mount(call);
 """
-"""The code that a message carries in place of the script, imported by its address: a browser loads it once."""
+"""The code that a message carries in place of the script, imported by its address: a browser loads it once.
+
+It is one for all pictures: while a module is being loaded for the first time, Chromium keeps no order among the
+imports of it, and an older message could be drawn after a newer one.
+"""
 
 
 def mount(
@@ -80,17 +84,25 @@ class Script:
 @cache
 def script() -> Script:
     """Return the script that draws every picture of the page, in this version of the app."""
-    host = {"style": style_sheet(_IN_APP, _FOLDER), "page": {"template": TEMPLATE, "style": page_style()}}
+    host = {
+        "style": style_sheet(_IN_APP, _FOLDER),
+        "page": {"template": TEMPLATE, "style": page_style()},
+        "modules": {_name_of(module): module for module in every_picture()},
+    }
     of_host = f"const HOST = {json.dumps(host)};\nHOST.page.script = import.meta.url;\n"
-    text = bundled(f"{_ENTRY}{of_host}", every_picture(), _FOLDER, to_components="../components")
+    text = bundled(f"{of_host}{_ENTRY}", every_picture(), _FOLDER, to_components="../components")
     return Script(f"pictures-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
 
 
 @cache
 def _renderer(module: str) -> ComponentRenderer:
-    name = module.removesuffix(".js").removesuffix("/element").replace("/", "_")
-    loader = _LOADER.format(address=json.dumps(script().address), module=json.dumps(module))
-    return st.components.v2.component(f"headlight_{name}", html=_ROOT, js=loader)
+    loader = _LOADER.format(address=json.dumps(script().address))
+    return st.components.v2.component(_name_of(module), html=_ROOT, js=loader)
+
+
+def _name_of(module: str) -> str:
+    """The name that Streamlit knows a picture's module by."""
+    return f"headlight_{module.removesuffix('.js').removesuffix('/element').replace('/', '_')}"
 
 
 def _ignore(event: object) -> None:

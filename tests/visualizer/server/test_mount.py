@@ -19,3 +19,6 @@ def test_a_message_names_the_script_of_the_pictures_and_does_not_carry_it():
     for each in sent:
         assert script().address in each.js_content
         assert len(each.js_content) + len(each.css_content) + len(each.html_content) < 300
+    # imports of a module that is being loaded keep no order: there is one for all, which the first picture loads
+    assert len({each.component_name for each in sent}) > 4
+    assert len({each.js_content for each in sent}) == 1
