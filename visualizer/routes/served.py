@@ -84,10 +84,9 @@ async def pictures(request: Request) -> Response:
 
 
 async def jobs(request: Request) -> Response:
-    """Answer how far something is that moves by itself; without content once it has ended."""
-    if (moving := live.moving_at(request.path_params["name"])) is None:
-        return _refused(ValueError(say("no_job")), status=404)
-    picture = await to_thread.run_sync(lambda: moving.picture)
+    """Answer how far something is that moves by itself; without content once it has ended, or its page is gone."""
+    moving = live.moving_at(request.path_params["name"])
+    picture = None if moving is None else await to_thread.run_sync(lambda: moving.picture)
     headers = {**_PLAIN, "Cache-Control": "no-store"}
     if picture is None:
         return Response(status_code=204, headers=headers)
