@@ -134,6 +134,16 @@ def test_where_nothing_was_marked_what_was_computed_stands_alone(show):
     expect(picture(page, KEY).locator(".reading[aria-busy]")).to_have_count(0)
 
 
+def test_marks_that_wait_to_come_into_sight_wait_no_more_where_nothing_was_marked(show):
+    app = run_of(**LINK, view="heads")
+    page = show(pictures_in(app), height=60)
+    app.button(key="reveal").click().run()
+    update_all(page, app)
+    panels(page, KEY).last.scroll_into_view_if_needed()
+    expect(picture(page, KEY)).to_contain_text("as computed")
+    expect(picture(page, KEY).locator(".reading[aria-busy]")).to_have_count(0)
+
+
 def test_a_class_is_told_of_the_one_row_that_it_is_asked_about(show):
     app = run_of(**LINK, view="heads", class_code="onerow")
     page = show(pictures_in(app))

@@ -110,7 +110,8 @@ class Expectation extends Picture {
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
     this.tools.hidden = this.isRevealed;
     this.computed.element.hidden = this.legend.element.hidden = !computed;
-    this.marks.element.hidden = this.isBare;
+    if (this.isBare) this.marks.element.remove(); // hidden, it could wait for ever to come into sight
+    else if (!this.marks.element.parentElement) this.panels.prepend(this.marks.element);
     this.signs.hidden = !computed || this.isBare;
     if (computed) this.drawComputed(computed);
     this.paint();
