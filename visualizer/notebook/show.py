@@ -278,7 +278,8 @@ def _way(run: Run, selection: Selection) -> Pictures:
     if stack is None:
         raise ValueError(say("no_way"))
     query = min(selection.query, len(tokens_of(run, stack).labels) - 1)
-    return [("", token_way(taken_at(run, stack, query).way, selected=query, seq=0, key="way"))]
+    way = taken_at(run, stack, query).way
+    return [("", token_way(way, selected=query, seq=0, key="way", layer=selection.layer))]
 
 
 _VIEWS: Mapping[str, Callable[[Run, Selection], Pictures]] = {

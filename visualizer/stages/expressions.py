@@ -47,9 +47,26 @@ def words_on_node(node: Node) -> str:
 
 def words_of(inputs: Iterable[str], operations: Iterable[str]) -> str:
     """The same of the names of what goes in and of the operations."""
-    return say(
-        "computed", inputs=", ".join(inputs) or say("what_is_given"), operations=say("then").join(operations)
-    )
+    inputs, operations = tuple(inputs), tuple(operations)
+    if (write := _SENTENCES.get((operations, len(inputs)))) is not None:
+        return write(*inputs)
+    computing = [name for name in operations if name not in _SHAPE_ONLY] or operations
+    return say("computed", inputs=", ".join(inputs) or say("what_is_given"), operations=say("then").join(computing))
+
+
+_SENTENCES: Mapping[tuple[tuple[str, ...], int], Callable[..., str]] = {
+    (("embedding",), 1): lambda table: say("looked_up", table=table),
+    (("getitem", "embedding"), 1): lambda table: say("looked_up", table=table),
+    (("linear",), 2): lambda x, weight: say("linear", x=x, weight=weight),
+    (("linear",), 3): lambda x, weight, bias: say("linear_with_bias", x=x, weight=weight, bias=bias),
+    (("layer_norm",), 3): lambda x, weight, bias: say("layer_norm", x=x, weight=weight, bias=bias),
+    (("softmax",), 1): lambda x: say("softmax", x=x),
+    (("relu",), 1): lambda x: say("relu", x=x),
+    (("matmul",), 2): lambda x, y: say("matrix_product", x=x, y=y),
+    (("add",), 2): lambda x, y: say("sum_of_two", x=x, y=y),
+    (("mul",), 2): lambda x, y: say("product_of_two", x=x, y=y),
+}
+"""Sentences on a single operation, by its name and the number of its inputs."""
 
 
 def is_its_expression(run: Run, path: str) -> tuple[str, bool]:

@@ -222,7 +222,7 @@ def _derive(shown: StageInRun, cell: Cell) -> tuple[Derivation, ...]:
     except _FAILURES:
         return ()
     found = replace(found, steps=tuple(dict.fromkeys(found.steps)))
-    made = by_operation.framed(shown, cell, "", visible_whole(told_of(stage)), found, word=shown.entry.title)
+    made = by_operation.framed(shown, cell, "", "", found, word=shown.entry.title)  # told above the picture
     if not made.agrees and run.interventions:  # it was put there
         return ()
     if name != "softmax" or not found.rows:

@@ -139,7 +139,7 @@ def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
             reckoned = reckon(run, cell.path, cell.index(stage.value.dim()))
         except ValueError:  # more than single numbers take part
             return ()
-        found = by_operation.framed(stage, cell, "", words_on(run, cell.path), reckoned)
+        found = by_operation.framed(stage, cell, "", "", reckoned)
     return found if isinstance(found, tuple) else (found,)
 
 

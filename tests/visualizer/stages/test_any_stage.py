@@ -19,6 +19,7 @@ from visualizer.glossary import pieces
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry
+from visualizer.stages.expressions import words_of
 from visualizer.stages.panels import operand_panel, stage_panel
 from visualizer.stages.registry import (
     ENTRIES,
@@ -186,3 +187,16 @@ def test_its_page_is_drawn(run, path):
     app = AppTest.from_function(page, args=(path,)).run(timeout=30)
     assert not app.exception
     assert entry_of(run, path).title in app.markdown[0].value
+
+
+@pytest.mark.parametrize(
+    ("inputs", "operations", "told"),
+    [
+        (["w"], ["getitem", "embedding"], "One row of w for each token, looked up by number."),
+        (["x", "w", "b"], ["linear"], "Each row of x times w, transposed, plus b."),
+        (["x", "w"], ["transpose", "linear"], "This stage is computed from x, w by linear."),
+        (["x"], ["view", "transpose"], "This stage is computed from x by view, then transpose."),
+    ],
+)
+def test_an_operation_alone_has_a_sentence_and_of_several_those_that_compute_are_named(inputs, operations, told):
+    assert words_of(inputs, operations) == told

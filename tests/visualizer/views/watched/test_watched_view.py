@@ -251,7 +251,7 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
     assert steps["title"] == "linear of token 3, column 5"
     app.run()
     assert len(checked) <= 1  # and none where another test looked at it before
-    assert words_on_stage(app).startswith("This stage is computed from layers.1.norm1")
+    assert words_on_stage(app).startswith("Each row of layers.1.norm1.layer_norm times layers.1.linear1.weight, ")
 
 
 def test_the_field_of_a_column_shows_the_last_where_there_are_no_more(monkeypatch):
