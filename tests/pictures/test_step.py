@@ -123,6 +123,24 @@ def test_the_chosen_cell_is_derived(show_link):
         assert number(result.inner_text()) == close_to(hidden[column].item())
 
 
+def test_a_number_without_bars_can_follow_one_whose_bars_are_still_to_be_painted(show_link):
+    page = show_link(cell="on")
+    key = "derivation_0"
+    stage = {"stage": "encoder.feed_forward.activation", "cell": "on"}
+    (following,) = (one for one in pictures_of(**stage) if one.key == key)
+    bars = picture(page, key).locator(".scroller")
+    expect(bars).to_be_visible()
+    page.evaluate(
+        """([bars, key, bytes]) => {
+          bars.dispatchEvent(new Event("scroll"));
+          drawn.get(key).update(Uint8Array.from(bytes));
+          return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        }""",
+        [bars.element_handle(), key, list(following.data)],
+    )
+    expect(bars).to_be_hidden()
+
+
 def test_the_page_keys_walk_from_block_to_block(show_link):
     link = {"architecture": "encoder-decoder", "text": "a b a", "target": "c d", "n_layers": 1}
     page = show_link(**link)

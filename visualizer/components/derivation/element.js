@@ -47,7 +47,7 @@ class DerivationPicture extends Picture {
   constructor(root, host) {
     super(root, host, "derivation");
     this.nodes = buildNodes(root);
-    this.requestPaint = oncePerFrame(() => paint(this));
+    this.requestPaint = oncePerFrame(() => this.picture.sizes && paint(this)); // none where there are no bars by then
     const { scroller } = this.nodes;
     scroller.onpointermove = (event) => activate(this, elementAt(this, event), event);
     scroller.onpointerleave = () => activate(this, null);
