@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any, Literal
 
 from torch import Tensor
@@ -18,6 +19,7 @@ from model.dataflow import Constant, StageInput, inputs_of
 from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
+from visualizer.stages.loops import Loop, loops_in
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.registry import entry_of, numpy_line
 from visualizer.stages.torch_code import can_be_written, torch_code
@@ -38,8 +40,12 @@ def script(run: Run, path: str, library: Library, link: str) -> str:
     """
     writer = _WRITERS[library]
     origin = _origin(run, path)
-    names = _named(_needed(run, origin, writer))
-    lines = [writer.line(run, each, names) for each in names]
+    needed = _needed(run, origin, writer)
+    loops = loops_in(needed, lambda each: _read_by(run, each, writer))
+    names = _named(needed, loops)
+    if any(len({_body(run, loop, n, names, writer) for n in range(len(loop.layers))}) > 1 for loop in loops):
+        loops, names = [], _named(needed)
+    lines = list(_lines(run, names, loops, writer))
     title = f"{entry_of(run, path).title}, {path}"
     math = ["import math", ""] if any("math." in line for line in lines) else []
     return "\n".join(
@@ -86,18 +92,51 @@ def _needed(run: Run, path: str, writer: _Writer) -> list[str]:
         each = waiting.pop()
         if each not in found:
             found.add(each)
-            waiting += [_origin(run, source) for source in writer.reads(run, each)]
+            waiting += _read_by(run, each, writer)
     return [each for each in run.trace if each in found]
 
 
-def _named(paths: Sequence[str]) -> dict[str, str]:
-    """A variable for each stage, as short as tells it from the others: ``scores``, or ``scores_1`` of layer 1."""
+def _read_by(run: Run, path: str, writer: _Writer) -> frozenset[str]:
+    """The stages that the line of a stage reads."""
+    return frozenset(_origin(run, source) for source in writer.reads(run, path))
+
+
+def _named(paths: Sequence[str], loops: Sequence[Loop] = ()) -> dict[str, str]:
+    """A variable for each stage, as short as tells it from the others: ``scores``, or ``scores_1`` of layer 1.
+
+    In a loop all layers have the same, and what goes from one to the next is ``x``.
+    """
+    without_layer = {path: path.replace(".layers.0.", ".") for loop in loops for path in loop.layers[0]}
+    others = {path for loop in loops for layer in loop.layers[1:] for path in layer}
     names: dict[str, str] = {}
     for name in (_short, _with_layer, _with_module, _whole):
-        candidates = {path: name(path) for path in paths if path not in names}
+        unnamed = [path for path in paths if path not in names and path not in others]
+        candidates = {path: name(without_layer.get(path, path)) for path in unnamed}
         counts = Counter([*candidates.values(), *names.values()])
         names |= {path: candidate for path, candidate in candidates.items() if counts[candidate] == 1}
+    for loop in loops:
+        for layer in loop.layers[1:]:
+            names |= {path: names[first] for path, first in zip(layer, loop.layers[0], strict=True)}
+        names |= dict.fromkeys(loop.carried, "x" if len(loops) == 1 else f"x_{loop.stack}")
     return {path: names[path] for path in paths}
+
+
+def _lines(run: Run, names: Mapping[str, str], loops: Sequence[Loop], writer: _Writer) -> Iterator[str]:
+    """The lines that compute or read each stage."""
+    begins = {loop.layers[0][0]: loop for loop in loops}
+    looped = frozenset[str]().union(*(loop.paths for loop in loops))
+    for path in names:
+        if (loop := begins.get(path)) is not None:
+            yield f"for layer in range({len(loop.layers)}):"
+            yield f"{indent(_body(run, loop, 0, names, writer), '    ')}\n"
+        elif path not in looped:
+            yield writer.line(run, path, names)
+
+
+def _body(run: Run, loop: Loop, layer: int, names: Mapping[str, str], writer: _Writer) -> str:
+    """The lines of one layer of a loop, which name what is saved by the number of the layer."""
+    numbered, any_layer = f'run["{loop.stack}.layers.{layer}.', f'run[f"{loop.stack}.layers.{{layer}}.'
+    return "\n".join(writer.line(run, path, names).replace(numbered, any_layer) for path in loop.layers[layer])
 
 
 def _short(path: str) -> str:

@@ -63,6 +63,26 @@ def test_every_script_of_a_run_holds(name, library, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_layers_that_are_alike_are_a_loop(library, norm):
+    settings = replace(BASE, architecture="encoder-decoder", norm=norm)
+    few, many = (
+        script(compute_run(replace(settings, n_layers=n_layers)).alone(), "probabilities", library, "")
+        for n_layers in (2, 5)
+    )
+    assert few.count("for layer in range(2):") == 2
+    assert many == few.replace("range(2)", "range(5)")
+
+
+def test_a_layer_that_is_not_whole_follows_the_loop():
+    run = compute_run(replace(BASE, architecture="decoder", n_layers=3)).alone()
+    code = script(run, "decoder.layers.2.self_attention.weights", "torch", "")
+    assert "for layer in range(2):" in code
+    assert 'F.linear(x, run["decoder.layers.2.self_attention.w_q.weight"]' in code
+    assert "for " not in script(run, "decoder.layers.1.self_attention.weights", "torch", "")
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_a_script_fails_where_the_numbers_are_others(library, tmp_path, monkeypatch):
     run = compute_run(VARIANTS["decoder"]).alone()
     numbers = {each: value.clone().contiguous() for each, value in numbers_of(run).items()}
