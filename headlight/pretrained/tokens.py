@@ -174,17 +174,23 @@ def _check_length(checkpoint: Checkpoint, found: Tokenized, most: int) -> None:
         raise ValueError("The text has no token: type something.")
 
 
-def beginning(checkpoint: Checkpoint, text: str, n_tokens: int) -> str:
-    """As much of a text as has so many tokens, with special ones; all of it where their places are not known."""
+def beginning(checkpoint: Checkpoint, text: str, n_tokens: int, *, chat: bool = False) -> str:
+    """As much of a text as has so many tokens, with special ones; all of it where their places are not known.
+
+    chat: whether those of the checkpoint's template count too.
+    """
     tokenizer = checkpoint.tokenizer
     pieces = pieces_of(tokenizer, tokenizer(text, **_asked(tokenizer)))
     ends = [piece.end for piece in pieces if piece.end is not None]
-    if len(pieces) <= n_tokens:
+
+    def fits(part: str) -> bool:
+        whole = in_template(checkpoint, part) if chat else part
+        return len(tokenizer(whole, add_special_tokens=not chat)["input_ids"]) <= n_tokens
+
+    if fits(text):
         return text
-    for end in reversed(ends[: n_tokens - (len(pieces) - len(ends))]):
-        if len(tokenizer(text[:end])["input_ids"]) <= n_tokens:  # half a word may have more tokens than it gave
-            return text[:end]
-    return text
+    parts = (text[:end] for end in reversed(ends[: n_tokens - (len(pieces) - len(ends))]))
+    return next(filter(fits, parts), text)  # half a word may have more tokens than it gave
 
 
 def in_template(checkpoint: Checkpoint, text: str) -> str:

@@ -217,14 +217,15 @@ def _check_size(n_bytes: int, n_tokens: int) -> None:
 def refused(settings: Settings, error: TooLongError) -> RefusedError:
     """The refusal of a text that is too long; the way out is the beginning of each line, where that is known."""
     checkpoint, words = checkpoint_of(settings), words_of(settings)
-    if words.chat:  # the template has tokens of its own
-        return RefusedError(str(error))
-    texts = {
-        "text": "\n".join(beginning(checkpoint, line, error.most) for line in words.lines),
-        "target": beginning(checkpoint, words.second, error.most - 1) if words.second else "",
-    }
+    chat, most = words.chat and checkpoint.chats, error.most
+    lines = [beginning(checkpoint, line, most, chat=chat) for line in words.lines]
+    second = beginning(checkpoint, words.second, most - 1) if words.second else ""
+    texts = {"text": "\n".join(lines), "target": second}
     changes = {name: text for name, text in texts.items() if text != getattr(settings, name)}
-    return RefusedError(str(error), use_tokens(error.most, len(words.lines), changes) if changes else None)
+    if not changes:
+        return RefusedError(str(error))
+    n_tokens = max(len(tokenized(checkpoint, Words(line), most).pieces) for line in lines) if chat else most
+    return RefusedError(str(error), use_tokens(n_tokens, len(lines), changes))
 
 
 def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, ...] = ()) -> Run:

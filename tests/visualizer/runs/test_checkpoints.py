@@ -252,6 +252,21 @@ def test_a_text_that_is_too_long_has_its_beginning_as_the_way_out(family, text, 
     assert 60 <= len(batches_of(input_of(shorter))["source"][-1]) <= 64
 
 
+def test_what_is_said_to_an_assistant_is_shortened_to_what_its_template_leaves_room_for(settings_of, monkeypatch):
+    settings = settings_of("gpt2", "the cat " * 40, pretrained_chat=True)
+    template = "the un {{ messages[0].content }} the cat"
+    monkeypatch.setattr(checkpoint_of(settings).tokenizer, "chat_template", template)
+    with pytest.raises(RefusedError, match=r"The text has .* tokens: .* has positions for 64\.") as refusal:
+        prepare(settings)
+    way_out = refusal.value.way_out
+    shorter = replace(settings, **way_out.changes)
+    assert settings.text.startswith(shorter.text)
+    assert 60 <= len(input_of(shorter).pieces) <= 64
+    n_own = len(input_of(replace(shorter, pretrained_chat=False)).pieces)
+    assert n_own < len(input_of(shorter).pieces)
+    assert way_out.label == f"Use the first {n_own} tokens"
+
+
 @pytest.mark.parametrize("of_operations", [False, True])
 def test_a_pass_that_takes_too_much_memory_has_a_shorter_text_as_the_way_out(
     of_operations, settings_of, monkeypatch
