@@ -7,7 +7,6 @@ const START = 92;
 const END = 116;
 const LEAST_LAYER = 26;
 const READABLE = 80; // a stop that reads tokens, narrower than which one layer is opened
-const OPENED = 150; // the unit of that layer
 const LEAST = { read: 44, bars: 176, band: 222, lens: 262, whole: 352, longest: 66, widest: 46 };
 const MOST_MORE = 330; // pixels that a high window gives it beyond the least
 
@@ -28,7 +27,7 @@ export function heightsOf(room) {
 
 /**
  * A box {x, y, width, top, height} for each stop and one for the end: side by side, or one below the other where there
- * is no room. What reads tokens gets twice the room of what does not; where all are narrow, one layer has room to be read.
+ * is no room. What reads tokens gets twice the room of what does not; where all are narrow, one layer has half of it all.
  * @param {Pick<Stop, "keys" | "layer">[]} stops @param {number} width
  * @param {number} room the pixels that it may be high where the stops stand side by side
  * @param {number} layer the layer that is opened where all are narrow
@@ -36,14 +35,16 @@ export function heightsOf(room) {
 export function layoutWay(stops, width, room, layer) {
   if (width < NARROW) return stacked(stops, width);
   const added = stops.slice(1);
-  const even = unitOf(added, width - START - END);
-  const isNarrow = 2 * even < READABLE;
+  const free = width - START - END;
+  const isNarrow = 2 * unitOf(added, free) < READABLE;
   const opened = isNarrow ? added.filter((stop) => stop.layer === layer) : [];
-  const narrow = unitOf(added.filter((stop) => !opened.includes(stop)), width - START - END - OPENED * sharesOf(opened));
+  const forOpened = opened.length ? free / 2 : 0;
+  const wide = unitOf(opened, forOpened);
+  const narrow = unitOf(added.filter((stop) => !opened.includes(stop)), free - forOpened);
   const boxes = [{ x: 0, y: 0, width: START }];
   let x = START;
   for (const stop of added) {
-    const box = { x, y: 0, width: shareOf(stop) * (opened.includes(stop) ? OPENED : narrow) };
+    const box = { x, y: 0, width: shareOf(stop) * (opened.includes(stop) ? wide : narrow) };
     boxes.push(box);
     x += box.width;
   }
