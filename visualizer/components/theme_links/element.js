@@ -14,9 +14,12 @@ const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
  *  @type {(() => void) | null} */
 let wearAddress = null;
 systemIsDark.addEventListener("change", () => wearAddress?.());
-window.addEventListener("popstate", () => wearAddress?.());
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let waiting; // of the page, not of one picture: with another theme the page may draw another
+window.addEventListener("popstate", () => {
+  clearTimeout(waiting); // the theme that was chosen is not wanted any more
+  wearAddress?.();
+});
 
 /** The themes side by side, each a link to this page; the one in the address is marked.
  *  @extends {Picture<LinksHeader>} */
