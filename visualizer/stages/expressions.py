@@ -39,17 +39,22 @@ def words_on_node(node: Node) -> str:
     if isinstance(node, Constant):
         return say("input")
     inputs = dict.fromkeys(part.path if isinstance(part, StageInput) else part.name for part in inputs_of(node))
-    operations = list(operations_of(node))
-    if not operations:
+    if not isinstance(node, Operation):
         return say("same_tensor", inputs=", ".join(inputs))
-    return words_of(inputs, operations)
+    operations = tuple(operations_of(node))
+    write = _SENTENCES.get((operations, len(inputs)))
+    return write(*inputs) if write is not None and _is_told_whole(node) else words_of(inputs, operations)
+
+
+def _is_told_whole(node: Operation) -> bool:
+    """True if no tensor from outside takes part in an operation, other than what is looked up, and no factor."""
+    has_other = any(isinstance(part, Constant) for part in node.inputs) and node.name != "embedding"
+    return not has_other and not (node.name == "add" and node.keywords)
 
 
 def words_of(inputs: Iterable[str], operations: Iterable[str]) -> str:
     """The same of the names of what goes in and of the operations."""
-    inputs, operations = tuple(inputs), tuple(operations)
-    if (write := _SENTENCES.get((operations, len(inputs)))) is not None:
-        return write(*inputs)
+    operations = tuple(operations)
     computing = [name for name in operations if name not in _SHAPE_ONLY] or operations
     return say("computed", inputs=", ".join(inputs) or say("what_is_given"), operations=say("then").join(computing))
 

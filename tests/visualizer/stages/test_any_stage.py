@@ -13,13 +13,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from model import TracedModule, record
+from model.dataflow import Constant, Operation, ParameterInput, StageInput
 from tests.visualizer.sample_runs import run_of
 from visualizer.components.stage_map import model_map
 from visualizer.glossary import pieces
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry
-from visualizer.stages.expressions import words_of
+from visualizer.stages.expressions import words_on_node
 from visualizer.stages.panels import operand_panel, stage_panel
 from visualizer.stages.registry import (
     ENTRIES,
@@ -189,14 +190,22 @@ def test_its_page_is_drawn(run, path):
     assert entry_of(run, path).title in app.markdown[0].value
 
 
+X, W, B, GIVEN = StageInput("x"), ParameterInput("w"), ParameterInput("b"), Constant(torch.zeros(2, 2))
+
+
 @pytest.mark.parametrize(
-    ("inputs", "operations", "told"),
+    ("node", "told"),
     [
-        (["w"], ["getitem", "embedding"], "One row of w for each token, looked up by number."),
-        (["x", "w", "b"], ["linear"], "Each row of x times w, transposed, plus b."),
-        (["x", "w"], ["transpose", "linear"], "This stage is computed from x, w by linear."),
-        (["x"], ["view", "transpose"], "This stage is computed from x by view, then transpose."),
+        (Operation("linear", (X, W, B), F.linear), "Each row of x times w, transposed, plus b."),
+        (Operation("linear", (X, W), F.linear), "Each row of x times w, transposed."),
+        (Operation("linear", (GIVEN, W, B), F.linear), "This stage is computed from w, b by linear."),
+        (Operation("embedding", (GIVEN, W), F.embedding), "One row of w for each token, looked up by number."),
+        (Operation("add", (X, B), torch.add, keywords={"alpha": 2}), "This stage is computed from x, b by add."),
+        (
+            Operation("linear", (Operation("transpose", (X,), torch.transpose), W), F.linear),
+            "This stage is computed from x, w by linear.",
+        ),
     ],
 )
-def test_an_operation_alone_has_a_sentence_and_of_several_those_that_compute_are_named(inputs, operations, told):
-    assert words_of(inputs, operations) == told
+def test_an_operation_alone_has_a_sentence_where_that_says_everything(node, told):
+    assert words_on_node(node) == told
