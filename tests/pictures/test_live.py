@@ -44,13 +44,14 @@ def answer(page: Page, answers: Sequence[Picture | int]) -> list[str]:
     return asked
 
 
-def test_a_bar_follows_its_address_and_tells_once_that_it_has_ended(browser):
+@pytest.mark.parametrize("end", [204, 404], ids=["it has ended", "the server knows nothing of it"])
+def test_a_bar_follows_its_address_and_tells_once_that_it_has_ended(browser, end):
     with fresh_context(browser) as context:  # of a page that logs what a server refuses
-        follows_and_tells_once(lay_out(context, [counted(0.1, address="")]))
+        follows_and_tells_once(lay_out(context, [counted(0.1, address="")]), end)
 
 
-def follows_and_tells_once(page: Page) -> None:
-    asked = answer(page, [counted(0.5), 503, counted(0.75), 204])
+def follows_and_tells_once(page: Page, end: int) -> None:
+    asked = answer(page, [counted(0.5), 503, counted(0.75), end])
     bar = page.get_by_role("progressbar", name="Counting")
     expect(bar).to_have_attribute("aria-valuetext", "Counting … 10%")
     update(page, counted(0.2))

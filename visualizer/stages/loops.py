@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import takewhile
 
 from visualizer.runs.paths import layer_of
 
-Reads = Callable[[str], Set[str]]
-"""Gives the stages that the line of a stage reads."""
+Reads = Mapping[str, Set[str]]
+"""The stages that the line of each stage reads, in the order computed."""
 
 
 @dataclass(frozen=True)
@@ -37,32 +37,27 @@ class Loop:
         return frozenset(path for layer in self.layers for path in layer)
 
 
-def loops_in(paths: Sequence[str], reads: Reads) -> list[Loop]:
+def loops_in(reads: Reads) -> list[Loop]:
     """The loops that some stages can be computed in; the stages of a layer that is not whole are in none."""
-    stacks = dict.fromkeys(path.partition(".layers.")[0] for path in paths if ".layers." in path)
-    found = (_loop(stack, paths, reads) for stack in stacks)
+    stacks = dict.fromkeys(path.partition(".layers.")[0] for path in reads if ".layers." in path)
+    found = (_loop(stack, reads) for stack in stacks)
     return [loop for loop in found if loop is not None]
 
 
-def _loop(stack: str, paths: Sequence[str], reads: Reads) -> Loop | None:
-    layers = _alike(stack, paths)
+def _loop(stack: str, reads: Reads) -> Loop | None:
+    layers = _layers(stack, reads)
     if len(layers) < 2:
         return None
-    first, second = layers[:2]
-    entering = {
-        one
-        for path, same in zip(first, second, strict=True)
-        if first[-1] in reads(same)
-        for one in reads(path) - reads(same) - {*first}
-    }
-    loop = Loop(stack, layers, next(iter(entering), ""))
-    return loop if len(entering) == 1 and _is_closed(loop, paths, reads) else None
+    first, second = (frozenset().union(*(reads[path] for path in layer)) - {*layer} for layer in layers[:2])
+    loop = Loop(stack, layers, next(iter(first - second), ""))
+    is_alike = all(_read_in(loop, n, reads) == _read_in(loop, 0, reads) for n in range(len(layers)))
+    return loop if is_alike and _is_closed(loop, reads) else None
 
 
-def _alike(stack: str, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _layers(stack: str, reads: Reads) -> tuple[tuple[str, ...], ...]:
     """The first layers of a stack that have the same stages."""
     layers: dict[int, list[str]] = {}
-    for path in paths:
+    for path in reads:
         if path.startswith(f"{stack}.layers."):
             layers.setdefault(layer_of(path), []).append(path)
 
@@ -72,11 +67,13 @@ def _alike(stack: str, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(layers[n]) for n in takewhile(lambda n: within(n) == within(0), sorted(layers)))
 
 
-def _is_closed(loop: Loop, paths: Sequence[str], reads: Reads) -> bool:
-    """True if each layer reads of the others what the one before gave, and what follows what the last gave."""
-    shared, inside = {loop.entering} | loop.paths, loop.paths
-    for carried, layer in zip(loop.carried, loop.layers, strict=False):
-        if any(reads(path) & shared - {*layer, carried} for path in layer):
-            return False
-    others = (path for path in paths if path not in inside)
-    return not any(reads(path) & shared - {loop.carried[-1]} for path in others)
+def _read_in(loop: Loop, n: int, reads: Reads) -> list[set[str]]:
+    """For each stage of a layer what it reads, by names that are the same in a layer that does the same."""
+    names = {loop.carried[n]: "x"} | {path: path.replace(f".{n}.", ".", 1) for path in loop.layers[n]}
+    return [{names.get(each, each) for each in reads[path]} for path in loop.layers[n]]
+
+
+def _is_closed(loop: Loop, reads: Reads) -> bool:
+    """True if what follows reads of the loop only what the last layer gave."""
+    hidden = {loop.entering} | loop.paths - {loop.carried[-1]}
+    return not any(reads[path] & hidden for path in reads.keys() - loop.paths)

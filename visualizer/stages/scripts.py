@@ -41,10 +41,8 @@ def script(run: Run, path: str, library: Library, link: str) -> str:
     writer = _WRITERS[library]
     origin = _origin(run, path)
     needed = _needed(run, origin, writer)
-    loops = loops_in(needed, lambda each: _read_by(run, each, writer))
-    names = _named(needed, loops)
-    if any(len({_body(run, loop, n, names, writer) for n in range(len(loop.layers))}) > 1 for loop in loops):
-        loops, names = [], _named(needed)
+    loops = loops_in(needed)
+    names = _named(tuple(needed), loops)
     lines = list(_lines(run, names, loops, writer))
     title = f"{entry_of(run, path).title}, {path}"
     math = ["import math", ""] if any("math." in line for line in lines) else []
@@ -84,24 +82,19 @@ def _origin(run: Run, path: str) -> str:
     return path
 
 
-def _needed(run: Run, path: str, writer: _Writer) -> list[str]:
-    """The stages that a script computes or reads, in the order computed."""
-    found: set[str] = set()
+def _needed(run: Run, path: str, writer: _Writer) -> dict[str, set[str]]:
+    """The stages that a script computes or reads, in the order computed, and those that the line of each reads."""
+    found: dict[str, set[str]] = {}
     waiting = [path]
     while waiting:
         each = waiting.pop()
         if each not in found:
-            found.add(each)
-            waiting += _read_by(run, each, writer)
-    return [each for each in run.trace if each in found]
+            found[each] = {_origin(run, source) for source in writer.reads(run, each)}
+            waiting += found[each]
+    return {each: found[each] for each in run.trace if each in found}
 
 
-def _read_by(run: Run, path: str, writer: _Writer) -> frozenset[str]:
-    """The stages that the line of a stage reads."""
-    return frozenset(_origin(run, source) for source in writer.reads(run, path))
-
-
-def _named(paths: Sequence[str], loops: Sequence[Loop] = ()) -> dict[str, str]:
+def _named(paths: Sequence[str], loops: Sequence[Loop]) -> dict[str, str]:
     """A variable for each stage, as short as tells it from the others: ``scores``, or ``scores_1`` of layer 1.
 
     In a loop all layers have the same, and what goes from one to the next is ``x``.
@@ -128,15 +121,15 @@ def _lines(run: Run, names: Mapping[str, str], loops: Sequence[Loop], writer: _W
     for path in names:
         if (loop := begins.get(path)) is not None:
             yield f"for layer in range({len(loop.layers)}):"
-            yield f"{indent(_body(run, loop, 0, names, writer), '    ')}\n"
+            yield f"{indent(_body(run, loop, names, writer), '    ')}\n"
         elif path not in looped:
             yield writer.line(run, path, names)
 
 
-def _body(run: Run, loop: Loop, layer: int, names: Mapping[str, str], writer: _Writer) -> str:
-    """The lines of one layer of a loop, which name what is saved by the number of the layer."""
-    numbered, any_layer = f'run["{loop.stack}.layers.{layer}.', f'run[f"{loop.stack}.layers.{{layer}}.'
-    return "\n".join(writer.line(run, path, names).replace(numbered, any_layer) for path in loop.layers[layer])
+def _body(run: Run, loop: Loop, names: Mapping[str, str], writer: _Writer) -> str:
+    """The lines of a loop, which name what is saved by the number of the layer."""
+    first, any_layer = f'run["{loop.stack}.layers.0.', f'run[f"{loop.stack}.layers.{{layer}}.'
+    return "\n".join(writer.line(run, path, names).replace(first, any_layer) for path in loop.layers[0])
 
 
 def _short(path: str) -> str:

@@ -74,6 +74,16 @@ def test_layers_that_are_alike_are_a_loop(library, norm):
     assert many == few.replace("range(2)", "range(5)")
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_layer_in_which_something_was_put_is_in_no_loop(layer, library):
+    edited = f"decoder.layers.{layer}.norm1"  # it reads nothing then, and every stage of its layer is needed still
+    settings = replace(BASE, architecture="decoder", norm="pre", n_layers=2, edits=f"{edited}-zero")
+    code = script(compute_run(settings).alone(), "probabilities", library, "")
+    assert "for layer" not in code
+    assert f'= run["{edited}"]' in code
+
+
 def test_a_layer_that_is_not_whole_follows_the_loop():
     run = compute_run(replace(BASE, architecture="decoder", n_layers=3)).alone()
     code = script(run, "decoder.layers.2.self_attention.weights", "torch", "")

@@ -58,7 +58,7 @@ export class LivePicture extends Picture {
     try {
       const response = await fetch(new URL(address, document.baseURI), { signal });
       if (response.status === 200) this.takeAnswer(new Uint8Array(await response.arrayBuffer()), signal);
-      return response.status === 204;
+      return response.status === 204 || response.status === 404;
     } catch {
       return false;
     }

@@ -8,7 +8,7 @@ import { clamp, makeSvgElement } from "../shared/dom.js";
 import { must } from "../shared/must.js";
 import { textsOf } from "../shared/texts.js";
 import { headColor } from "../shared/theme.js";
-import { namedKeys } from "./layout.js";
+import { namedKeys, READABLE } from "./layout.js";
 import { shortNorm } from "./words.js";
 
 const say = textsOf("token_way/draw");
@@ -79,7 +79,7 @@ function drawStop(view, stop, index, box) {
   const { x, y, width } = box;
   /** @type {Node[]} */
   const nodes = [];
-  const title = width < 80 ? shortTitle(stop.title, width) : stop.title;
+  const title = width < READABLE ? shortTitle(stop.title, width) : stop.title;
   const top = y + (stop.keys || !view.layout.isStacked ? 11 : 82);
   nodes.push(label(view, title, x + 4, top, width - 6, "way-title small"));
   if (view.layout.isNarrow && stop.keys && stop.layer !== null) nodes.push(makeSvgElement("rect", { x, y, width, height: 16, class: "place", "data-layer": stop.layer }));

@@ -6,7 +6,7 @@ const NARROW = 640;
 const START = 92;
 const END = 116;
 const LEAST_LAYER = 26;
-const READABLE = 80; // a stop that reads tokens, narrower than which one layer is opened
+export const READABLE = 80; // a stop that is narrower has a short title, and of narrow layers one is opened
 const LEAST = { read: 44, bars: 176, band: 222, lens: 262, whole: 352, longest: 66, widest: 46 };
 const MOST_MORE = 330; // pixels that a high window gives it beyond the least
 
@@ -38,9 +38,8 @@ export function layoutWay(stops, width, room, layer) {
   const free = width - START - END;
   const isNarrow = 2 * unitOf(added, free) < READABLE;
   const opened = isNarrow ? added.filter((stop) => stop.layer === layer) : [];
-  const forOpened = opened.length ? free / 2 : 0;
-  const wide = unitOf(opened, forOpened);
-  const narrow = unitOf(added.filter((stop) => !opened.includes(stop)), free - forOpened);
+  const wide = unitOf(opened, free / 2);
+  const narrow = unitOf(added.filter((stop) => !opened.includes(stop)), opened.length ? free / 2 : free);
   const boxes = [{ x: 0, y: 0, width: START }];
   let x = START;
   for (const stop of added) {
@@ -58,14 +57,9 @@ function shareOf({ keys }) {
   return keys ? 2 : 1;
 }
 
-/** @param {Pick<Stop, "keys">[]} stops */
-function sharesOf(stops) {
-  return stops.reduce((sum, stop) => sum + shareOf(stop), 0);
-}
-
 /** The width of one share, where stops share a width. @param {Pick<Stop, "keys">[]} stops @param {number} width */
 function unitOf(stops, width) {
-  return Math.max(LEAST_LAYER / 2, width / sharesOf(stops));
+  return Math.max(LEAST_LAYER / 2, width / stops.reduce((sum, stop) => sum + shareOf(stop), 0));
 }
 
 /** One below the other; what reads nothing has no room for what is read.
