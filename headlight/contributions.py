@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice, takewhile
+from itertools import groupby, takewhile
 from typing import Literal
 
 import torch
@@ -629,7 +629,7 @@ def contributions_of(trace: Trace) -> Contributions:
             multi_head[last.path] = MultiHead(attention.path, context, call.node)
             continue
         layouts = ((each.path, _layout_of(attention.path, context, each.value)) for each in new)
-        contexts |= dict(islice(((path, found) for path, found in layouts if found is not None), 1))
+        contexts |= dict([(path, found) for path, found in layouts if found is not None][-1:])  # one token: v is alike
     nodes = {path: stage.node for path, stage in trace.stages.items()}
     return Contributions(nodes, values, trace.parameters, contexts, multi_head)
 

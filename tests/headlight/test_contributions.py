@@ -53,6 +53,17 @@ def test_the_parts_sum_to_the_stream_at_every_place(family):
         assert len(heads) == sum(trace[path].n_heads for path in found.attentions_of(stream))
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_lone_token_is_followed_whose_values_are_the_context_itself(family):
+    model, ids = built(family), IDS[:1, :1]
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(ids, **({"decoder_input_ids": ids} if family in ENCODER_DECODERS else {}))
+    found = contributions_of(trace)
+    followed = [path for stream in found.streams for path in found.attentions_of(stream)]
+    assert sorted(followed) == sorted(trace.paths)
+    assert max(place.difference for stream in found.streams for place in found.places(stream)) < 1e-5
+
+
 def test_attentions_of_experts_write_to_no_stream():
     """Each token has two experts of JetMoE, whose attentions have rows of their own."""
     config = transformers.JetMoeConfig(
