@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, takewhile
+from itertools import groupby, islice, takewhile
 from typing import Literal
 
 import torch
@@ -628,8 +628,9 @@ def contributions_of(trace: Trace) -> Contributions:
             last = next((each for each in new if each.operation == "fused"), call)
             multi_head[last.path] = MultiHead(attention.path, context, call.node)
             continue
-        layouts = ((each.path, _layout_of(attention.path, context, each.value)) for each in new)
-        contexts |= dict([(path, found) for path, found in layouts if found is not None][-1:])  # one token: v is alike
+        # the last one, since a lone token's values are its context too
+        layouts = ((each.path, _layout_of(attention.path, context, each.value)) for each in reversed(new))
+        contexts |= dict(islice(((path, found) for path, found in layouts if found is not None), 1))
     nodes = {path: stage.node for path, stage in trace.stages.items()}
     return Contributions(nodes, values, trace.parameters, contexts, multi_head)
 

@@ -234,12 +234,14 @@ def _found_in(run: Run, choices: Choices) -> Choices:
 def in_run(run: Run, choices: Choices) -> tuple[Choices, list[str]]:
     """The choices with the nearest place that a run has, and a sentence for each part that a link named in vain.
 
-    A part that no link says, since it is the usual one, stays: a longer text has it again.
+    A part that no link says, since it is the usual one, stays: a longer text has it again. Where operations are
+    drawn, other places are those of another run.
     """
     before, nearest = choices.selection, _nearest(run, choices.selection)
+    said = {*choices.link, *choices.given}
     changes = {
         name: getattr(nearest, name)
-        for name in sorted({*choices.link, *choices.given})
+        for name in sorted(said if has_run(before.source, before.view) else said & {"batch"})
         if getattr(nearest, name, None) != getattr(before, name, None)
     }
     notices = [

@@ -115,8 +115,8 @@ def stack_of(run: Run, stage: str) -> str | None:
     stacks = stacks_of(run)
     if run.seen is None:
         return next((stack for stack in stacks if stage.startswith(f"{stack}.")), stacks[-1] if stacks else None)
-    found = contributions_in(run)
-    of_stage = [stack for stack in stacks if stage in found.attentions_of(_stream(run, stack))]
+    found, near = contributions_in(run), run.seen.attention_near(stage)
+    of_stage = [stack for stack in stacks if near and near.path in found.attentions_of(_stream(run, stack))]
     answering = [stack for stack in stacks if found.answer_of(_stream(run, stack)) is not None]
     return next(iter((*of_stage, *answering, *stacks)), None)
 
@@ -190,7 +190,7 @@ def _followed_as_seen(run: Run, seen: WatchedRun, stack: str) -> FollowedStream:
     is_target, answer = _is_of_target(seen, first), found.answer_of(stream)
 
     def read(path: str) -> tuple[Axis, Tensor]:
-        attention = seen.attention(path)
+        attention = seen.trace[path]
         if attention.weights is None:
             raise ValueError(f"no weights of {attention.path} were kept")
         keys = seen.labels(attention, run.item)[1] or tuple(map(str, range(attention.shape[3])))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 import torch
 from torch import Tensor
@@ -64,19 +65,44 @@ class WatchedRun(KeepsResults):
         """The attentions of the same kind, in the order computed."""
         return next(kind for kind in self.kinds if attention in kind)
 
-    def attention(self, path: str) -> Attention:
-        """The attention at a path; where there is none, the first one with an error, or the first one.
+    @property
+    def first_shown(self) -> Attention:
+        """The first attention with an error, or the first one.
 
         Raises:
             IndexError: the trace has no attention.
         """
-        named = [attention for attention in self.trace if attention.path == path]
         wrong = [
             judged.attention
             for judged in self.judged
             if any(finding.severity == "error" for finding in judged.findings)
         ]
-        return (*named, *wrong, self.trace[0])[0]
+        return (*wrong, self.trace[0])[0]
+
+    def attention_near(self, stage: str) -> Attention | None:
+        """The attention at a path, or the one that is nearest to an operation; None where neither is there."""
+        for attention in self.trace:
+            if attention.path == stage:
+                return attention
+        module = stage.rpartition(".")[0]  # also of a known step that several operations are
+        if stage not in self.trace.stages and not any(path.startswith(f"{module}.") for path in self.trace.stages):
+            return None
+        near = {one.path: _n_shared(one.module, stage) for one in self.trace}
+        path = max(near, key=near.__getitem__, default="")
+        return self.trace[path] if near.get(path) else None
+
+    def attention_at(self, stage: str, layer: int) -> Attention | None:
+        """The same in the nearest layer; the stage may also be that of an attention in the paper's names."""
+        module = stage.rpartition(".")[0]
+        of_paper = (
+            one
+            for one in self.trace
+            if is_cross(one) is module.endswith("cross_attention")
+            and (not self.trace.texts.decoder or is_of_decoder(one.module) is module.startswith("decoder"))
+        )
+        named = self.attention_near(stage) or (next(of_paper, None) if module.endswith("_attention") else None)
+        kind = () if named is None else self.kind_of(named)
+        return kind[min(layer, len(kind) - 1)] if kind else None
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
@@ -180,6 +206,12 @@ def key_groups(attention: Attention) -> tuple[int, ...]:
 
 def _of_item(texts: Sequence[tuple[str, ...]], item: int) -> tuple[str, ...]:
     return texts[min(item, len(texts) - 1)] if texts else ()
+
+
+def _n_shared(path: str, other: str) -> int:
+    """The number of parts with which both begin."""
+    pairs = zip(path.split("."), other.split("."), strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 def _without_numbers(path: str) -> str:

@@ -332,7 +332,7 @@ def _read_interventions(_field: Field, given: str, default: str) -> _Reading:
     return _Reading(canonical, "" if canonical == given else say("not_shortest"))
 
 
-_STAGE = re.compile(r"[A-Za-z_0-9.]{1,200}")
+_STAGE = re.compile(r"[\w.:-]{1,200}")
 
 
 def _read_stage(_field: Field, given: str, default: str) -> _Reading:

@@ -69,6 +69,9 @@ Curve = Literal["auto", "linear", "root"]
 MOST_DRAWN = 2_048
 """The most tokens of a recording."""
 
+MOST_PLACES = 9_999_999
+"""The largest number of a row, or a column: that of a vocabulary, as a stage of another model may have it."""
+
 MOST_LAYERS, MOST_HEADS = 256, 256
 """The most layers, and heads of one, that can be looked at: checkpoints have more than what is built here."""
 
@@ -175,8 +178,8 @@ class Selection:
     layer: int = setting(0, most=MOST_LAYERS - 1)
     head: int = setting(2, most=MOST_HEADS - 1)
     stage: str = setting("encoder.self_attention.weights", kind="stage")
-    query: int = setting(8, most=MOST_DRAWN - 1)
-    key: int = setting(1, most=MOST_DRAWN - 1)
+    query: int = setting(8, most=MOST_PLACES)
+    key: int = setting(1, most=MOST_PLACES)
     batch: int = setting(0, most=MAX_SEQUENCES - 1)
     mask_a: tuple[str, ...] = setting((), choices=_MASK_LABELS)
     mask_b: tuple[str, ...] = setting(("causal",), choices=_MASK_LABELS)

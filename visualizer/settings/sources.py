@@ -66,6 +66,11 @@ def renewed(link: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     if list(found.get("weights", ())) == [PRETRAINED]:
         found = {"source": ["pretrained"], **found}
     renamed = {new: found[old] for old, new in _RENAMED.items() if old in found}
+    is_step = list(found.get("view", ())) == ["step"]
+    if "watched_stage" in found and is_step:
+        renamed |= {"key": ["0"]} | {new: found[old] for old, new in _OF_OPERATION.items() if old in found}
+    elif "watched_attention" in found and not is_step:
+        renamed["stage"] = found["watched_attention"]
     return {**renamed, **found} if renamed else found
 
 
@@ -87,8 +92,8 @@ _RENAMED = {
     **{"pretrained_text": "text", "pretrained_second": "target", "pretrained_edits": "edits"},
     **{"pretrained_other_text": "other_text", "watched_item": "batch"},
     **{"watched_head": "head", "watched_query": "query", "watched_key": "key", "pretrained_steps": "limit"},
-    "watched_row": "query",  # where rows are tokens
 }
+_OF_OPERATION = {"watched_stage": "stage", "watched_row": "query", "watched_column": "key"}
 _TOOLS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "search": {"chart": ["measures"]},
     "prove": {"panel": ["prove"]},

@@ -15,24 +15,15 @@ Opened = Literal["none", "example", "given", "path", "uploaded"]
 MOST_SIDE = 512
 """The most queries, and keys, of a recording that are drawn at once."""
 
-MOST_PLACES = 9_999_999
-
 
 @dataclass(frozen=True)
 class WatchedChoice:
-    """The trace of another model that is opened, and what is looked at in it.
-
-    The places may lie beyond what a trace has; whoever looks them up takes the nearest.
-    """
+    """The trace of another model that is opened, and the part that is drawn of a long one."""
 
     watched_source: Opened = setting("none")
     watched_path: str = setting("")
-    watched_attention: str = setting("")
     watched_first_query: int = setting(0, most=MOST_DRAWN - 1)
     watched_first_key: int = setting(0, most=MOST_DRAWN - 1)
-    watched_stage: str = setting("")
-    watched_row: int = setting(0, most=MOST_PLACES)
-    watched_column: int = setting(0, most=MOST_PLACES)
 
 
 WATCHED: Mapping[str, Field] = fields_of(WatchedChoice)

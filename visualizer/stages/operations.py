@@ -80,7 +80,26 @@ def role_of(stage: OperationStage) -> Role:
 
 def is_attention(stage: OperationStage) -> bool:
     """True if an operation gives the weights of an attention, or is one in one call."""
-    return stage.operation.operation in (*ATTENTIONS, "softmax")
+    operation = stage.operation
+    return not {operation.operation, *_names_in(operation.node)}.isdisjoint((*ATTENTIONS, "softmax"))
+
+
+def _names_in(node: Node | None) -> Iterator[str]:
+    """The names of the functions in an expression."""
+    if isinstance(node, Operation):
+        yield node.name
+        for part in node.inputs:
+            yield from _names_in(part)
+
+
+def operation_at(run: Run, stage: str, layer: int) -> str | None:
+    """The operation that a place of any view leads to: itself, or the one with the weights of an attention."""
+    if stage in run.trace or run.seen is None:
+        return stage
+    attention = run.seen.attention_at(stage, layer)
+    within = [] if attention is None else [one for one in run.trace.values() if one.module_path == attention.module]
+    weights = (one for one in reversed(within) if isinstance(one, OperationStage) and is_attention(one))
+    return next((one.path for one in (*weights, *within)), None)
 
 
 def code_of(stage: OperationStage) -> str | None:

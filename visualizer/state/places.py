@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from visualizer.runs.paths import layer_of, number_in, without_layer
-from visualizer.settings.settings import MOST_LAYERS, Selection
+from visualizer.settings.settings import MOST_DRAWN, MOST_LAYERS
 from visualizer.settings.watched_settings import MOST_SIDE
 from visualizer.state import drafts, state
 from visualizer.state.state import Choices
@@ -24,33 +23,17 @@ STEP = 256
 
 def go_to(run: Run, path: str) -> None:
     """Make the stage at ``path`` the current one."""
-    if run.seen is not None:
-        state.watch(watched_stage=path)
-        if (layer := number_in(path)) is not None:
-            state.select(layer=min(layer, MOST_LAYERS - 1))
-    else:
-        state.select(stage=without_layer(path), layer=layer_of(path))
-
-
-def look_at(run: Run, path: str, row: int, column: int) -> None:
-    """Look at one number of the stage at ``path``; a row of tokens is the query of every view."""
     if run.seen is None:
-        state.select_cell(row, column)
-    elif run.axes(path)[0].sequence:
-        state.watch(watched_column=column)
-        look_at_query(row)
+        state.select(stage=without_layer(path), layer=layer_of(path))
+    elif (layer := number_in(path)) is None:
+        state.select(stage=path)
     else:
-        state.watch(watched_row=row, watched_column=column)
+        state.select(stage=path, layer=min(layer, MOST_LAYERS - 1))
 
 
-def selection_among_operations(run: Run, choices: Choices) -> Selection:
-    """The place among the operations of a pass that is looked at, as a selection of that run."""
-    chosen, selection = choices.watched, replace(choices.selection, guided=False)
-    if selection.view == "way":
-        return replace(selection, stage=chosen.watched_attention, query=query_of(choices))
-    stage = chosen.watched_stage if chosen.watched_stage in run.trace else next(iter(run.trace))
-    row = query_of(choices) if run.axes(stage)[0].sequence else chosen.watched_row
-    return replace(selection, stage=stage, query=row, key=chosen.watched_column, cell=True)
+def look_at(run: Run, row: int, column: int) -> None:
+    """Look at one number of a stage; its row is the query of every view."""
+    state.select_cell(row if run.seen is None else _among_drawn(row), column)
 
 
 def query_of(choices: Choices) -> int:
@@ -60,11 +43,16 @@ def query_of(choices: Choices) -> int:
 
 def look_at_query(query: int) -> None:
     """Look at a query, counted from the first token, and have it among those that are drawn."""
+    state.select(query=_among_drawn(query))
+
+
+def _among_drawn(query: int) -> int:
+    """The same counted from the first one drawn, which is another one where it would not be drawn."""
     first = state.chosen().watched.watched_first_query
     if not first <= query < first + MOST_SIDE:
-        first = query // STEP * STEP
+        first = min(query, MOST_DRAWN - 1) // STEP * STEP
         state.watch(watched_first_query=first)
-    state.select(query=query - first)
+    return query - first
 
 
 def show_heads(seen: WatchedRun, path: str, **places: int) -> None:
@@ -72,10 +60,10 @@ def show_heads(seen: WatchedRun, path: str, **places: int) -> None:
     from visualizer.runs.seen import kind_of  # brings torch
 
     attention = seen.trace[path]
-    layer = seen.kind_of(attention).index(attention)
-    state.watch(watched_attention=path)
-    kind = kind_of(attention, state.chosen().settings.architecture)
-    state.select(view="heads", stage=f"{kind}.weights", layer=layer, **places)
+    layer, chosen = seen.kind_of(attention).index(attention), state.chosen()
+    is_recorded = chosen.selection.source == "recording"
+    stage = path if is_recorded else f"{kind_of(attention, chosen.settings.architecture)}.weights"
+    state.select(view="heads", stage=stage, layer=layer, **places)
 
 
 class Listeners(TypedDict):
@@ -106,8 +94,7 @@ def listeners(paths: Collection[str], seen: WatchedRun | None = None) -> Listene
             show_heads(seen, path, **head)
         elif seen is not None:
             steps = (step.path for step in seen.trace.patterns.values() if step.stages[-1] == path)
-            state.watch(watched_stage=next(steps, path))
-            state.select(view="step")
+            state.select(view="step", stage=next(steps, path))
         else:
             state.select(view="step", stage=without_layer(path), layer=layer_of(path), **head)
         drafts.put_by(_VISIT, True)

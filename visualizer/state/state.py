@@ -214,7 +214,9 @@ def watch(**changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice
 
 def open_watched(**changes: Any) -> None:  # noqa: ANN401
     """Open another trace, as a callback does: what was looked at in the one before is forgotten."""
-    save(_with(_with_controls(chosen()), watched=replace(NOTHING_WATCHED, **changes)))
+    before = _with_controls(chosen())
+    selection = replace(before.selection, stage=default_stage(before.settings.architecture))
+    save(_with(before, selection=selection, watched=replace(NOTHING_WATCHED, **changes)))
 
 
 def open_checkpoint(name: str, **changes: Any) -> None:  # noqa: ANN401 - the fields of Settings
@@ -235,12 +237,8 @@ def show_source(source: SourceName) -> None:
     save(before)
     kind = "pretrained" if source == "pretrained" else "built"
     settings = memory[_LAST_SETTINGS].get(kind) or _other_settings(before.settings)
-    selection = replace(before.selection, source=source)
-    if kind != _kind_of(before.settings):
-        selection = replace(selection, stage=default_stage(settings.architecture))
-    watched = replace(
-        before.watched, watched_first_query=0, watched_first_key=0, watched_attention="", watched_stage=""
-    )
+    selection = replace(before.selection, source=source, stage=default_stage(settings.architecture))
+    watched = replace(before.watched, watched_first_query=0, watched_first_key=0)
     save(_with(before, settings=settings, selection=selection, watched=watched))
 
 

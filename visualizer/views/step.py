@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -220,7 +221,7 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
         if source.is_whole:
             before = first_drawn(picture.panels[index])
             row, column = row + before[0], column + before[1]
-            look_at(run, source.path, *((column, row) if source.transposed else (row, column)))
+            look_at(run, *((column, row) if source.transposed else (row, column)))
 
     key = "picture"
     mount(
@@ -302,10 +303,14 @@ def _window(run: Run, cell: Cell) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         if len(rows) < n_rows:
-            widgets.number("watched_row", most=n_rows - 1, width=140)
+            _move(say("row"), n_rows, cell.row, lambda row: look_at(run, row, cell.column))
         if len(columns) < n_columns:
-            widgets.number("watched_column", most=n_columns - 1, width=140)
+            _move(say("column"), n_columns, cell.column, lambda column: look_at(run, cell.row, column))
         st.caption(say("drawn", rows=_part(rows, n_rows), columns=_part(columns, n_columns)))
+
+
+def _move(label: str, size: int, place: int, look: Callable[[int], None]) -> None:
+    st.number_input(label, 0, size - 1, place, width=140, **widgets.following(f"drawn_{label}", place, look))
 
 
 def _part(drawn: range, size: int) -> str:
@@ -451,7 +456,7 @@ def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
         state.select(head=state.index_in(event, "index"))
         if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
             row, column = state.index_in(event, "row"), state.index_in(event, "column")
-            look_at(run, cell.path, row + first_row, column + first_column)
+            look_at(run, row + first_row, column + first_column)
 
     key = "every_head"
     st.markdown(say("heads"))

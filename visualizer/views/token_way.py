@@ -73,7 +73,7 @@ def _choose(run: Run, stack: str) -> None:
             format_func=visible_whole,
             label_visibility="collapsed",
             width=300,
-            **widgets.following("stream_of_way", stack, lambda one: state.watch(watched_attention=one)),
+            **widgets.following("stream_of_way", stack, lambda one: state.select(stage=one)),
         )
 
 

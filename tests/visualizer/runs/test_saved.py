@@ -47,6 +47,6 @@ def test_a_saved_run_can_be_followed_back_and_has_its_labels():
         assert isinstance(run.dataflow[path], Operation) == (stage.node is not None), path
         if stage.node is not None:
             assert torch.equal(watched.values(stage.node), stage.value), path
-    cross = watched.attention("decoder.layers.0.cross_attention")
+    cross = watched.trace["decoder.layers.0.cross_attention"]
     assert watched.labels(cross, 1) == (run.batches["target"][1].tokens, run.batches["source"][1].tokens)
     assert {paths for paths, _ in watched.findings} == set()

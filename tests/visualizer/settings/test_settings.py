@@ -201,7 +201,7 @@ def test_nothing_given_is_the_default_without_a_notice():
         ("custom", "*.1:q;k", "k;*.1:q", "custom=*.1:q;k is not in its shortest form: k;*.1:q is used."),
         ("stage", "logits ", "logits", "stage=logits· is not the name of a stage: logits is used."),
         ("stage", "../x", "encoder.self_attention.weights", None),
-        ("query", "-3", 0, "query=-3 is not between 0 and 2,047: 0 is used."),
+        ("query", "-3", 0, "query=-3 is not between 0 and 9,999,999: 0 is used."),
         ("layer", "1e309", 255, "layer=1e309 is not between 0 and 255: 255 is used."),
         ("text", "a\ud800", "a\ufffd", None),
     ],

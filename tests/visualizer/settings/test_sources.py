@@ -60,6 +60,14 @@ def test_what_a_link_said_of_a_checkpoint_is_said_as_of_any_run():
     assert not choices.notices
 
 
+def test_a_place_of_another_model_is_one_of_any_run():
+    link = {"source": ["recording"], "watched_stage": ["layers.1.add"], "watched_attention": ["layers.0.attn"]}
+    step, heads = (state.read({**link, "view": [view], "watched_row": ["3"]}) for view in ("step", "heads"))
+    assert (step.selection.stage, step.selection.query, step.selection.key) == ("layers.1.add", 3, 0)
+    assert heads.selection.stage == "layers.0.attn"
+    assert not (*step.notices, *heads.notices)
+
+
 def test_other_links_stay_as_they_are():
     link = {"view": ["heads"], "text": ["a b"]}
     assert renewed(link) is link

@@ -17,8 +17,9 @@ from visualizer.runs.recordings import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun, n_items
 from visualizer.safe_text import markdown_safe, visible_whole
+from visualizer.stages.operations import operation_at
 from visualizer.state import state, widgets
-from visualizer.state.places import selection_among_operations
+from visualizer.state.places import query_of
 from visualizer.state.state import Choices
 from visualizer.views import RENDER
 from visualizer.views.watched.window import choose_window
@@ -60,18 +61,21 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
 
 def show_operations(run: Run, choices: Choices) -> None:
     """Draw the operations of a pass, or the stream that a token takes through them."""
-    asked = choices.watched.watched_stage
-    if choices.selection.view == "step" and asked and asked not in run.trace:
-        widgets.notices([say("no_operation", name=asked)])
-    RENDER[choices.selection.view](run, selection_among_operations(run, choices))
+    selection = replace(choices.selection, guided=False, query=query_of(choices), cell=True)
+    if selection.view == "step":
+        found = operation_at(run, selection.stage, selection.layer)
+        if found is None and "stage" in choices.given:
+            widgets.notices([say("no_operation", name=selection.stage)])
+        selection = replace(selection, stage=found or next(iter(run.trace)))
+    RENDER[selection.view](run, selection)
 
 
 def _looked_at(run: WatchedRun, choices: Choices) -> tuple[Attention, Choices]:
     """The attention that is looked at; where none is named, the first one with an error."""
-    named = run.attention(choices.watched.watched_attention)
-    kind = run.kind_of(named)
-    if not choices.watched.watched_attention and kind.index(named):
-        _choose(run, named.path)
+    near = run.attention_near(choices.selection.stage)
+    kind = run.kind_of(near or run.first_shown)
+    if near is None and kind.index(run.first_shown):
+        _choose(run, run.first_shown.path)
         choices = state.chosen()
     return kind[min(choices.selection.layer, len(kind) - 1)], choices
 
@@ -214,8 +218,7 @@ def _pick(run: WatchedRun, attention: Attention) -> None:
 
 def _choose(run: WatchedRun, path: str) -> None:
     attention = run.trace[path]
-    state.watch(watched_attention=path)
-    state.select(layer=run.kind_of(attention).index(attention))
+    state.select(stage=path, layer=run.kind_of(attention).index(attention))
 
 
 def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:

@@ -82,6 +82,21 @@ def test_a_loaded_model_writes_on_and_is_stepped_through(tiny):
     assert not app.exception
 
 
+def test_an_operation_and_the_attention_of_its_layer_lead_to_each_other(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    place = {"stage": "model.layers.1.mlp.gate_proj.linear", "layer": "1", "query": "1", "key": "31"}
+    app = open_app(view="step", source="pretrained", pretrained_model=tiny, text="the cat the", **place)
+    assert not app.warning
+    assert place.items() <= link_of(app).items()
+    assert pictures(app)["headlight_tensor_grid"]["panels"][-1]["title"] == "linear"
+    app.segmented_control(key="view").set_value("heads").run()
+    assert (link_of(app)["layer"], "stage" in link_of(app)) == ("1", False)
+    app.segmented_control(key="view").set_value("step").run()
+    tree = pictures(app)["headlight_module_tree"]
+    module, label, *_ = [*tree["operations"], *tree["steps"]][tree["current"]]
+    assert (tree["modules"][module], label) == ("model.layers.1.self_attn", "Softmax with its mask")
+
+
 @pytest.mark.parametrize("view", ["heads", "step"])
 def test_a_text_that_is_too_long_is_shortened_by_one_click(view, tiny, monkeypatch):
     open_checkpoint(cost_of(tiny), lambda *_: None)

@@ -194,7 +194,7 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
         "watched_source": "given",
         "layer": "1",
     }
-    assert link_of(app) == {**opened, "watched_attention": "layers.1.self_attn"}
+    assert link_of(app) == {**opened, "stage": "layers.1.self_attn"}
 
 
 def test_a_file_of_this_machine_opens_by_its_path():
@@ -232,9 +232,9 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
     app = open_app(
         watched_source="example",
         watched_panel="operations",
-        watched_stage=path,
-        watched_row="3",
-        watched_column="5",
+        stage=path,
+        query="3",
+        key="5",
     )
     assert not app.exception
     tree = pictures(app)["headlight_module_tree"]
@@ -260,26 +260,26 @@ def test_the_field_of_a_column_shows_the_last_where_there_are_no_more(monkeypatc
         source="recording",
         view="step",
         watched_source="example",
-        watched_stage="layers.1.linear1.linear",
-        watched_column="900",
+        stage="layers.1.linear1.linear",
+        key="900",
     )
     (field,) = [each for each in app.number_input if each.label == "Column"]
     assert (field.value, field.max) == (63, 63)
     field.set_value(5).run()
-    assert link_of(app)["watched_column"] == "5"
+    assert link_of(app)["key"] == "5"
 
 
 def test_probabilities_of_a_recording_without_a_vocabulary_are_stepped_through(monkeypatch, tmp_path):
     run = compute_run(Settings(architecture="decoder", text="a b c", n_layers=1))
     (tmp_path / "mine.headlight").write_bytes(as_file(run).getvalue())
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
-    app = open_app(source="recording", view="step", watched_source="given", watched_stage="probabilities")
+    app = open_app(source="recording", view="step", watched_source="given", stage="probabilities")
     assert not app.exception
     assert any(header["key"] == "derivation_0" for _, header in headers(app))
 
 
 def test_an_operation_that_a_link_names_in_vain_is_said():
-    app = open_app(source="recording", view="step", watched_source="example", watched_stage="layers.9.add")
+    app = open_app(source="recording", view="step", watched_source="example", stage="layers.9.add")
     assert "There is no operation layers" in app.warning[0].value
     assert pictures(app)["headlight_module_tree"]["current"] == 0
 
@@ -290,7 +290,7 @@ def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch
         model(vectors())
     trace.save(tmp_path / "mine.headlight")
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
-    app = open_app(watched_source="given", watched_panel="operations", watched_stage="0.masked_softmax")
+    app = open_app(watched_source="given", watched_panel="operations", stage="0.masked_softmax")
     assert not app.exception
     tree = pictures(app)["headlight_module_tree"]
     ((module, label, role, shape, parts),) = tree["steps"]
@@ -307,6 +307,21 @@ def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch
     (step,) = (header for _, header in headers(app) if header["key"] == "picture")
     assert [panel["title"] for panel in step["panels"]] == ["S = matmul", "F = invert", f"{label} · head 2"]
     assert pictures(app)["headlight_derivation"]["agrees"]
+
+
+def test_one_place_is_looked_at_in_every_view():
+    trace = headlight.load(recordings.EXAMPLE)
+    place = {"stage": "layers.0.self_attn", "layer": "1"}
+    app = open_app(source="recording", view="heads", watched_source="example", **place)
+    app.segmented_control(key="view").set_value("step").run()
+    tree = pictures(app)["headlight_module_tree"]
+    shown = list(trace.stages.values())[tree["current"]]
+    assert (shown.module, shown.operation) == ("layers.1.self_attn", "multi_head_attention_forward")
+    tell(app, "module_tree", "stage", index=list(trace.stages).index("layers.0.linear2.linear"))
+    assert (link_of(app)["stage"], "layer" in link_of(app)) == ("layers.0.linear2.linear", False)
+    app.segmented_control(key="view").set_value("heads").run()
+    (picked,) = [field for field in app.selectbox if field.label == "Attention"]
+    assert picked.value == "layers.0.self_attn"
 
 
 def test_an_attention_is_compared_with_another_mask():
@@ -345,7 +360,7 @@ def start_with_recording(n_sequences, tmp_path, monkeypatch):
 def test_scores_of_a_head_are_no_equation_of_the_whole_projections(monkeypatch, tmp_path):
     trace = start_with_recording(1, tmp_path, monkeypatch)
     scores = next(path for path, stage in trace.stages.items() if stage.operation == "matmul")
-    app = open_app(source="recording", view="step", watched_source="given", watched_stage=scores, head="1")
+    app = open_app(source="recording", view="step", watched_source="given", stage=scores, head="1")
     panels = next(header["panels"] for _, header in headers(app) if header["key"] == "picture")
     assert [panel["operator"] for panel in panels] == ["", ",", "→"]
     assert panels[-1]["title"] == "matmul · head 1"

@@ -123,7 +123,7 @@ def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_pa
     assert any(header["key"].startswith("attention_heads") for _, header in headers(app))
     app = opened("gpt2", tmp_path / "again")
     tell(app, way["key"], "open", path=other["path"], query=0)
-    assert (chosen(app, "view"), link_of(app)["watched_stage"]) == ("step", other["path"])
+    assert (chosen(app, "view"), link_of(app)["stage"]) == ("step", other["path"])
     assert not app.exception
 
 
