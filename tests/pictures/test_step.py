@@ -141,6 +141,16 @@ def test_a_number_without_bars_can_follow_one_whose_bars_are_still_to_be_painted
     expect(bars).to_be_hidden()
 
 
+def test_a_token_that_a_derivation_lit_is_lit_no_more_once_another_number_is_derived(show_link):
+    page = show_link(stage="encoder.self_attention.context")
+    (following,) = (one for one in pictures_of(stage="encoder.feed_forward.hidden") if one.key == "derivation_0")
+    picture(page, "derivation_0").locator(".scroller").hover()
+    lit = picture(page, "token_strip").locator(".chip[data-mark]")
+    expect(lit).to_have_count(1)
+    update(page, following)
+    expect(lit).to_have_count(0)
+
+
 def test_the_page_keys_walk_from_block_to_block(show_link):
     link = {"architecture": "encoder-decoder", "text": "a b a", "target": "c d", "n_layers": 1}
     page = show_link(**link)

@@ -64,6 +64,7 @@ class DerivationPicture extends Picture {
     const { data, nodes } = this;
     this.picture = buildPicture(data, this.theme);
     this.tooltip.hide();
+    if (this.isPointing) this.publish([]); // it was a number of the derivation before
     setText(nodes.title, data.title);
     setText(nodes.formula, data.formula);
     setText(nodes.verdict, data.verdict);
