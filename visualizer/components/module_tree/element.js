@@ -15,6 +15,7 @@ import { isForPage } from "../shared/keys.js";
 import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { walkButton } from "../shared/walk.js";
+import { zoomOf } from "../shared/zoom.js";
 import { around, isModule, isStep, keyOf, treeOf, walkOf } from "./tree.js";
 
 const say = textsOf("module_tree/element");
@@ -31,6 +32,7 @@ class ModuleTree extends Picture {
     this.events = new Events(host);
     this.version = "";
     this.index = 0;
+    this.inSight = -1; // the operation that the tree was scrolled to
     /** @type {Set<string>} */ this.opened = new Set();
     /** @type {Set<string>} */
     this.byItself = new Set(); // what opened around the current operation, and closes behind it
@@ -61,6 +63,7 @@ class ModuleTree extends Picture {
       this.tree = treeOf(modules, operations, steps);
       this.opened.clear();
       this.byItself.clear();
+      this.inSight = -1;
     }
     if (this.events.areKnown(seq) || isOther) this.index = current;
     this.index = clamp(this.index, 0, operations.length + steps.length - 1);
@@ -94,9 +97,20 @@ class ModuleTree extends Picture {
     this.next.disabled = this.index === walk.at(-1);
     const focused = this.focused();
     this.chips.replaceChildren(...this.itemsOf(this.tree));
+    this.scrollToCurrent();
     if (!focused) return;
     const again = [...this.chips.querySelectorAll("button")].find(({ dataset }) => dataset[focused.kind] === focused.value);
-    again?.focus();
+    again?.focus({ preventScroll: true });
+  }
+
+  /** Scroll the tree, and nothing else, to an operation that has become the current one. */
+  scrollToCurrent() {
+    const current = this.chips.querySelector("[aria-current=step]");
+    if (!current || this.inSight === this.index) return;
+    this.inSight = this.index;
+    const [outer, inner] = [this.chips.getBoundingClientRect(), current.getBoundingClientRect()];
+    if (inner.top >= outer.top && inner.bottom <= outer.bottom) return;
+    this.chips.scrollTop += (inner.top - outer.top - outer.height / 3) / zoomOf(this.chips);
   }
 
   /** The chip with the focus, to have it again when they are drawn anew. */
