@@ -76,7 +76,8 @@ LINKS = (
     ),
     *(f"view={view}&text=the+dog+saw+the+cat+and+the+cat" for view in ("way", "step", "heads", "compare", "lab")),
     *(f"view=generate&{model}" for model in _MODELS[1:3]),
-    *("view=train", "view=watched", "view=watched&watched_source=example", "", "view=heads&weights=trained"),
+    *("view=train", "source=recording", "", "view=heads&weights=trained"),
+    *(f"view={view}&source=recording&watched_source=example" for view in ("way", "step", "heads", "compare")),
 )
 """Links that somebody else may have sent."""
 
