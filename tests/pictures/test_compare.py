@@ -90,6 +90,19 @@ def test_a_mask_is_pressed_in_its_fold_and_the_title_of_its_side_names_it(show_l
     wait_until_told(page, GRIDS, mask_a=["padding", "causal"])
 
 
+def test_the_masks_that_are_offered_are_those_of_the_model_that_is_shown(show):
+    recorded, built = (
+        next(one for one in pictures_of(view="compare", **link) if one.key == GRIDS)
+        for link in ({"source": "recording", "watched_source": "example"}, {"weights": "random"})
+    )
+    page = show([recorded])
+    names = page.locator(".dial[data-dial=mask_b] .segment")
+    of_recording = ["Causal", "Sliding window", "Prefix", "Strided"]
+    for other, offered in ((built, ["Causal", "Padding", *of_recording[1:], "Painted"]), (recorded, of_recording)):
+        update(page, other)
+        expect(names).to_have_text(offered)
+
+
 def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_after(show_link):
     page = show_link(**LINK, layer=1)
     open_fold(page, "View")

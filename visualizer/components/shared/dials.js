@@ -31,8 +31,9 @@ export class Dials {
       this.dials.delete(name);
     }
     for (const one of described) {
-      const Kind = one.offered ? Pressed : Dial;
-      const dial = this.dials.get(one.name) ?? new Kind(one.name, this, one.is_folded);
+      const form = formOf(one);
+      const known = this.dials.get(one.name);
+      const dial = known?.form === form ? known : new (one.offered ? Pressed : Dial)(one, this);
       this.dials.set(one.name, dial);
       dial.show(one);
     }
@@ -57,15 +58,23 @@ export class Dials {
   }
 }
 
+/** What a dial is made of once: one of another form, as that of another model, takes its place.
+ *  @param {DialHeader} described */
+function formOf({ offered, is_folded: isFolded }) {
+  return JSON.stringify([offered, isFolded]);
+}
+
 /** A number on a slider: in whole steps, or, for the temperature, in equal ratios on both sides of 1. */
 class Dial {
   value = 0;
   least = 0;
   /** @type {string[]} */ parameters = [];
 
-  /** @param {string} name @param {Turns} turns */
-  constructor(name, { turn, rest }) {
+  /** @param {DialHeader} described @param {Turns} turns */
+  constructor(described, { turn, rest }) {
+    const { name } = described;
     this.name = name;
+    this.form = formOf(described);
     this.steps = name === "temperature" ? RATIOS : WHOLE;
     this.slider = makeSlider("dial-slider", name, (step) => {
       this.set(this.steps.valueAt(step));
@@ -105,13 +114,18 @@ class Dial {
 /** Names, any of which are pressed; folded, the label says which are. */
 class Pressed {
   /** @type {string[]} */ value = [];
-  /** @type {Record<string, string>} */ offered = {};
 
-  /** @param {string} name @param {Turns} turns @param {boolean} isFolded */
-  constructor(name, { turn, rest }, isFolded) {
+  /** @param {DialHeader} described @param {Turns} turns */
+  constructor(described, { turn, rest }) {
+    const { name, offered = {}, is_folded: isFolded } = described;
     this.name = name;
+    this.form = formOf(described);
+    this.offered = offered;
     this.label = makeElement("span");
-    this.names = makeElement("span", "segments", { role: "group" });
+    const names = Object.entries(offered).map(([one, text]) =>
+      makeElement("button", "segment", { type: "button", "data-name": one }, [text]),
+    );
+    this.names = makeElement("span", "segments", { role: "group" }, names);
     this.fold = isFolded ? makeFold(this.label, [this.names]) : null;
     const inside = this.fold ? [this.fold.element] : [this.label, this.names];
     this.element = makeElement("div", "dial", { "data-dial": name }, inside);
@@ -125,15 +139,10 @@ class Pressed {
   }
 
   /** @param {DialHeader} described */
-  show({ label, help, value, offered = {} }) {
+  show({ label, help, value }) {
     setText(this.label, label);
     this.element.title = help;
-    this.offered = offered;
     this.names.setAttribute("aria-label", label);
-    /** @param {[string, string]} entry */
-    const makeName = ([name, text]) =>
-      makeElement("button", "segment", { type: "button", "data-name": name }, [text]);
-    if (!this.names.children.length) this.names.append(...Object.entries(offered).map(makeName));
     this.set(value);
   }
 
