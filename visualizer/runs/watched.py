@@ -93,16 +93,22 @@ class WatchedRun(KeepsResults):
 
     def attention_at(self, stage: str, layer: int) -> Attention | None:
         """The same in the nearest layer; the stage may also be that of an attention in the paper's names."""
-        module = stage.rpartition(".")[0]
-        of_paper = (
-            one
-            for one in self.trace
-            if is_cross(one) is module.endswith("cross_attention")
-            and (not self.trace.texts.decoder or is_of_decoder(one.module) is module.startswith("decoder"))
-        )
-        named = self.attention_near(stage) or (next(of_paper, None) if module.endswith("_attention") else None)
-        kind = () if named is None else self.kind_of(named)
-        return kind[min(layer, len(kind) - 1)] if kind else None
+        named = self.attention_near(stage) or self._first_of(stage.rpartition(".")[0])
+        if named is None:
+            return None
+        kind = self.kind_of(named)
+        return kind[min(layer, len(kind) - 1)]
+
+    def _first_of(self, module: str) -> Attention | None:
+        """The first attention of a kind in the paper's names, such as ``decoder.cross_attention``."""
+        if not module.endswith("_attention"):
+            return None
+        has_one_stack = not self.trace.texts.decoder
+        for one in self.trace:
+            is_in_stack = has_one_stack or is_of_decoder(one.module) is module.startswith("decoder")
+            if is_in_stack and is_cross(one) is module.endswith("cross_attention"):
+                return one
+        return None
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs
 
 import streamlit as st
@@ -106,7 +106,8 @@ def read(link: Mapping[str, Sequence[str]]) -> Choices:
     training, of_training = read_training(here)
     watched, of_watched = read_watched(here)
     notices = (*notices, *of_training, *of_watched)
-    return Choices(settings, selection, notices, frozenset(link), training, watched)
+    given = frozenset({*link, *({"stage"} & here.keys())})  # an older link has another name for it
+    return Choices(settings, selection, notices, given, training, watched)
 
 
 FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
@@ -127,16 +128,16 @@ def load() -> Choices:
 def save(choices: Choices) -> None:
     """Remember what is shown, in place of what the page says until now.
 
-    A view that the source does not have is its heads: a page that was behind may still have offered it.
+    A page that was behind may still have offered what does not fit: the source is that of the weights, and a view
+    that it does not have is its heads.
     """
     controls.chosen_in(_PART_OF)
     selection = choices.selection
     kind = _kind_of(choices.settings)
     memory[_LAST_SETTINGS] = {**memory.get(_LAST_SETTINGS, {}), kind: choices.settings}
-    view = view_in(selection.source, selection.view)
-    memory[_CHOICES] = (
-        choices if view == selection.view else replace(choices, selection=replace(selection, view=view))
-    )
+    source = selection.source if selection.source == "recording" else kind
+    fitting = replace(selection, source=source, view=view_in(source, selection.view))
+    memory[_CHOICES] = choices if fitting == selection else replace(choices, selection=fitting)
 
 
 def show_link() -> None:
@@ -242,7 +243,7 @@ def show_source(source: SourceName) -> None:
     save(_with(before, settings=settings, selection=selection, watched=watched))
 
 
-def _kind_of(settings: Settings) -> str:
+def _kind_of(settings: Settings) -> Literal["pretrained", "built"]:
     return "pretrained" if settings.weights == PRETRAINED else "built"
 
 

