@@ -27,6 +27,7 @@ from model.dataflow import (
     StageInput,
     name_of,
     operation_of,
+    operations_of,
     parameters_of,
     part_of,
 )
@@ -219,7 +220,8 @@ class Stages:
         value = output.detach() if self._options.to is None else output.detach().to(self._options.to)
         inputs = tuple(_name(leaf) for leaf in _leaves(node))
         is_lost = may_write(node) and bool(node.inputs) and isinstance(node.inputs[0], Constant)
-        stage = Stage(path, module, name, inputs, tuple(_between(node)), value, None if is_lost else node)
+        between = tuple(operations_of(node))[:-1]
+        stage = Stage(path, module, name, inputs, between, value, None if is_lost else node)
         self._set(path, stage)
 
     def _set(self, path: str, stage: Stage) -> None:
@@ -295,14 +297,6 @@ def _leaves(node: Node) -> Iterator[StageInput | ParameterInput | Constant]:
             yield from _leaves(part)
     else:
         yield node
-
-
-def _between(node: Operation) -> Iterator[str]:
-    """The names of the operations that lead to one, in the order computed."""
-    for part in node.inputs:
-        if isinstance(part, Operation):
-            yield from _between(part)
-            yield part.name
 
 
 def _name(leaf: StageInput | ParameterInput | Constant) -> str:

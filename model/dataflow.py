@@ -262,12 +262,13 @@ def parameters_of(model: nn.Module) -> dict[str, Tensor]:
 
 def _nearest(names: list[str], path: str) -> str:
     """Choose among a parameter's names the one in the same part of the model as a stage, then the shortest."""
-    return max(names, key=lambda name: (_n_shared(name.split("."), path.split(".")), -name.count(".")))
+    return max(names, key=lambda name: (n_shared(name, path), -name.count(".")))
 
 
-def _n_shared(one: list[str], other: list[str]) -> int:
+def n_shared(path: str, other: str) -> int:
     """Count the parts that two paths have in common, from the first on."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    pairs = zip(path.split("."), other.split("."), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def name_of(function: Function) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 
 import torch
 from torch import Tensor
@@ -16,7 +15,7 @@ from headlight.findings import Judged, is_cross, is_of_decoder, judge, remarks_o
 from headlight.masks.lint import Finding
 from headlight.stages import value_of
 from headlight.trace import Trace
-from model.dataflow import Node
+from model.dataflow import Node, n_shared
 from model.masks import with_leading_axes
 from visualizer.runs.kept import KeepsResults
 
@@ -72,24 +71,22 @@ class WatchedRun(KeepsResults):
         Raises:
             IndexError: the trace has no attention.
         """
-        wrong = [
+        wrong = (
             judged.attention
             for judged in self.judged
             if any(finding.severity == "error" for finding in judged.findings)
-        ]
-        return (*wrong, self.trace[0])[0]
+        )
+        return next(wrong, self.trace[0])
 
     def attention_near(self, stage: str) -> Attention | None:
         """The attention at a path, or the one that is nearest to an operation; None where neither is there."""
-        for attention in self.trace:
-            if attention.path == stage:
-                return attention
+        if stage in self.trace.paths:
+            return self.trace[stage]
         module = stage.rpartition(".")[0]  # also of a known step that several operations are
         if stage not in self.trace.stages and not any(path.startswith(f"{module}.") for path in self.trace.stages):
             return None
-        near = {one.path: _n_shared(one.module, stage) for one in self.trace}
-        path = max(near, key=near.__getitem__, default="")
-        return self.trace[path] if near.get(path) else None
+        near = max(self.trace, key=lambda one: n_shared(one.module, stage), default=None)
+        return near if near is not None and n_shared(near.module, stage) else None
 
     def attention_at(self, stage: str, layer: int) -> Attention | None:
         """The same in the nearest layer; the stage may also be that of an attention in the paper's names."""
@@ -212,12 +209,6 @@ def key_groups(attention: Attention) -> tuple[int, ...]:
 
 def _of_item(texts: Sequence[tuple[str, ...]], item: int) -> tuple[str, ...]:
     return texts[min(item, len(texts) - 1)] if texts else ()
-
-
-def _n_shared(path: str, other: str) -> int:
-    """The number of parts with which both begin."""
-    pairs = zip(path.split("."), other.split("."), strict=False)
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 def _without_numbers(path: str) -> str:

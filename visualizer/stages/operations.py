@@ -13,7 +13,7 @@ from headlight.graph import TOLERANCE
 from headlight.passed_masks import LOWEST
 from headlight.patterns import Folded
 from headlight.stages import Stage as Seen
-from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of
+from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of, operations_of
 from model.texts import texts_of
 from visualizer.colors import Role
 from visualizer.components.derivation import Derivation
@@ -81,15 +81,8 @@ def role_of(stage: OperationStage) -> Role:
 def is_attention(stage: OperationStage) -> bool:
     """True if an operation gives the weights of an attention, or is one in one call."""
     operation = stage.operation
-    return not {operation.operation, *_names_in(operation.node)}.isdisjoint((*ATTENTIONS, "softmax"))
-
-
-def _names_in(node: Node | None) -> Iterator[str]:
-    """The names of the functions in an expression."""
-    if isinstance(node, Operation):
-        yield node.name
-        for part in node.inputs:
-            yield from _names_in(part)
+    names = () if operation.node is None else operations_of(operation.node)
+    return not {operation.operation, *names}.isdisjoint((*ATTENTIONS, "softmax"))
 
 
 def operation_at(run: Run, stage: str, layer: int) -> str | None:

@@ -73,9 +73,10 @@ def show_operations(run: Run, choices: Choices) -> None:
 def _looked_at(run: WatchedRun, choices: Choices) -> tuple[Attention, Choices]:
     """The attention that is looked at; where none is named, the first one with an error."""
     near = run.attention_near(choices.selection.stage)
-    kind = run.kind_of(near or run.first_shown)
-    if near is None and kind.index(run.first_shown):
-        _choose(run, run.first_shown.path)
+    shown = near or run.first_shown
+    kind = run.kind_of(shown)
+    if near is None and kind.index(shown):
+        _choose(run, shown.path)
         choices = state.chosen()
     return kind[min(choices.selection.layer, len(kind) - 1)], choices
 
