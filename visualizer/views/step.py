@@ -282,12 +282,13 @@ def _to_the_heads(run: Run, path: str) -> None:
     stage, seen = run.trace[path], run.seen
     if seen is None or not isinstance(stage, OperationStage) or not is_attention(stage):
         return
-    if (attention := seen.attention_near(path)) is not None:
+    attention = next((one.path for one in seen.trace if one.module == stage.module_path), None)
+    if attention is not None:
         st.button(
             say("see_heads"),
             icon=":material/grid_view:",
             key="to_heads",
-            on_click=state.callback(show_heads, seen, attention.path),
+            on_click=state.callback(show_heads, seen, attention),
             type="tertiary",
         )
 

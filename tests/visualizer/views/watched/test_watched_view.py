@@ -15,6 +15,7 @@ from torch import nn
 
 import headlight
 from tests.headlight.small_models import stacked, vectors, written_out
+from tests.headlight.test_transformers_models import built
 from tests.visualizer.told import tell
 from visualizer.runs.compute import compute_run
 from visualizer.runs.operations_run import run_of_operations
@@ -322,6 +323,20 @@ def test_one_place_is_looked_at_in_every_view():
     app.segmented_control(key="view").set_value("heads").run()
     (picked,) = [field for field in app.selectbox if field.label == "Attention"]
     assert picked.value == "layers.0.self_attn"
+
+
+def test_a_softmax_over_experts_has_no_heads(tmp_path):
+    model = built("gpt_oss")
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(torch.tensor([[5, 9, 22]]))
+    trace.save(tmp_path / "mine.headlight")
+    file = {"watched_source": "path", "watched_path": str(tmp_path / "mine.headlight")}
+    softmaxes = [path for path in trace.stages if path.endswith(".softmax")]
+    for path in softmaxes:
+        app = open_app(source="recording", view="step", stage=path, **file)
+        has_way = any(button.key == "to_heads" for button in app.button)
+        assert has_way == (".self_attn." in path)
+    assert any(".router." in path for path in softmaxes)
 
 
 def test_an_attention_is_compared_with_another_mask():
