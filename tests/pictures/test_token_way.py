@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.pictures.static_page import heard, picture
+from tests.pictures.static_page import heard, let_answer, picture, pictures_in, run_of
 from tests.reading import tooltip
+from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -103,6 +104,22 @@ def test_the_arrow_keys_go_to_another_token_before_anything_is_clicked(show_link
     expect(heading(page)).to_contain_text("(token 4), the model predicts")
     page.keyboard.press("ArrowLeft")
     expect(heading(page)).to_contain_text("(token 3), the model predicts")
+
+
+def test_the_ways_of_a_long_text_are_fetched_once_for_all_its_tokens(show):
+    app = run_of(view="way", text="a b c d " * 16, query=3)
+    (way,) = (one for one in pictures_in(app) if one.key == WAY)
+    assert not header_of(way.data)["arrays"]
+    page = show([way])
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for token in (4, 5):
+        page.keyboard.press("ArrowRight")
+        expect(heading(page)).to_contain_text(f"(token {token})")
+        page.wait_for_function("token => heard.at(-1)?.value.query === token", arg=token)
+        let_answer(app, page, WAY)
+        expect(heading(page)).to_contain_text(f"(token {token})")
+    assert asked == []
 
 
 def test_bars_too_narrow_for_a_name_are_counted_below(show_link):

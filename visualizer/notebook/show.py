@@ -26,7 +26,7 @@ from visualizer.notebook.shown import Shown
 from visualizer.pictures.compare import ComparePicture, compared_settings, draw_compared, title_of_side
 from visualizer.pictures.heads import HeadsPicture, draw_heads, heads_picture, kinds_of
 from visualizer.pictures.step import equation, first_drawn, place_in
-from visualizer.pictures.token_way import stack_of, taken_at, tokens_of
+from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.compute import compute_run
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.paths import attention_modules, in_layer
@@ -277,8 +277,8 @@ def _way(run: Run, selection: Selection) -> Pictures:
     stack = stack_of(run, selection.stage)
     if stack is None:
         raise ValueError(say("no_way"))
-    query = min(selection.query, len(tokens_of(run, stack).labels) - 1)
-    way = taken_at(run, stack, query).way
+    way = taken_at(run, stack, selection.query).way
+    query = min(selection.query, len(way.tokens.labels) - 1)
     return [("", token_way(way, selected=query, seq=0, key="way", layer=selection.layer))]
 
 

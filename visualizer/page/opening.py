@@ -13,7 +13,7 @@ from threading import Event
 
 from visualizer.components.picture import Picture
 from visualizer.components.progress.element import progress
-from visualizer.components.token_way.element import packed_way, paths_in
+from visualizer.components.token_way.element import paths_in, way_of
 from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
 from visualizer.runs.tokens import TokenSequence
@@ -38,8 +38,7 @@ def show(choices: Choices) -> None:
     tokens = TokenSequence(**{name: tuple(values) for name, values in kept.items()})
     header.strip({"source": tokens}, choices, queried="source", sizes={})
     data = FILE.read_bytes()
-    picture = packed_way(data)
-    mount(picture, **listeners(paths_in(data)))
+    mount(way_of(data), **listeners(paths_in(data)))
     wait_for_picture()
     is_drawn = Event()
 

@@ -12,10 +12,12 @@ from torch import Tensor
 from headlight.attentions import Attention
 from headlight.contributions import Context, Contributions, Place, Stream, Term, contributions_of
 from headlight.findings import is_cross, is_cross_path, is_of_decoder
+from headlight.graph import NOT_COMPUTED
 from model.dataflow import Constant
 from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
-from visualizer.components.token_way.element import Numbers, Part, Stop, TokenWay
+from visualizer.components.packing import Precision
+from visualizer.components.token_way.element import Numbers, Part, Stop, TokenWay, packed_way
 from visualizer.runs.paths import attention_modules, number_in
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun, plane
@@ -39,6 +41,10 @@ MOST_PRODUCTS = 10**10
 
 N_LIKELY = 5
 _KINDS = {"embedding": say("embedding"), "position": say("position"), "feed_forward": say("feed_forward")}
+
+
+class NotFollowedError(ValueError):
+    """The operations of another model cannot be followed back, said in one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +90,10 @@ class Taken:
         said = say("sums", n_parts=len(self.way.parts), n_places=self.n_places, difference=self.difference)
         return Check(said, self.difference <= self.tolerance)
 
+    def packed(self, precision: Precision) -> bytes:
+        """The bytes that the browser draws."""
+        return packed_way(self.way, precision=precision)
+
     def caption(self, check: Check, more: str = "") -> str:
         """The line below the picture: the check, and the tokens that the arrow keys reach, where not all."""
         first, n_drawn = self.way.first, self.way.norms.shape[1]
@@ -122,10 +132,19 @@ def stack_of(run: Run, stage: str) -> str | None:
 
 
 def taken_at(run: Run, stack: str, query: int) -> Taken:
-    """The ways of a token and of those around it, taken apart once for a run."""
-    followed = followed_in(run, stack)
-    window = window_of(followed, query)
-    return run.once(("token_way", stack, followed.item, window.start), lambda: take_apart(followed, window))
+    """The ways of a token, or the last one, and of those around it, taken apart once for a run.
+
+    Raises:
+        NotFollowedError: as it says.
+    """
+    try:
+        followed = followed_in(run, stack)
+        window = window_of(followed, query)
+        return run.once(("token_way", stack, followed.item, window.start), lambda: take_apart(followed, window))
+    except NOT_COMPUTED as error:
+        if run.seen is None:
+            raise
+        raise NotFollowedError(say("not_followed")) from error
 
 
 def followed_in(run: Run, stack: str) -> FollowedStream:
@@ -220,7 +239,7 @@ def _axis(name: str, labels: Sequence[str], is_target: bool) -> Axis:
 
 
 def window_of(followed: FollowedStream, query: int) -> slice:
-    """The tokens around the chosen one whose numbers stay within bounds."""
+    """The tokens around the chosen one, or the last one, whose numbers stay within bounds."""
     found, stream, n_tokens = followed.found, followed.stream, len(followed.tokens.labels)
     shapes = [followed.read(path)[1].shape for path in found.attentions_of(stream)]
     width = found.width_of(stream.path)
@@ -230,7 +249,7 @@ def window_of(followed: FollowedStream, query: int) -> slice:
     if answer := found.answer_of(stream):
         bounds.append(MOST_PRODUCTS // (2 * len(shapes) * found.width_of(answer) * width))
     most = max(1, min(bounds))
-    first = min(max(0, query - most // 2), n_tokens - most)
+    first = max(0, min(query - most // 2, n_tokens - most))
     return slice(first, first + most)
 
 

@@ -170,11 +170,15 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
     "step": ("stage", "layer", "head", "batch"),
     "step_heads": ("stage", "layer", "batch"),
     "step_parts": ("stage", "layer", "batch"),
+    "way": ("stage", "query", "batch"),
 }
 """The fields of a selection that the numbers of a picture depend on."""
 
 MOST_EXACT = 2**20
 """The most numbers of a picture that travel as they are."""
+
+MOST_IN_MESSAGE = 2**14
+"""The most numbers of a picture that travel with the message that mounts it: to ask for them would take longer."""
 
 MOST_WRITTEN = 2**11
 """The most cells of one matrix: in those of a larger one no numbers are written, they are colours alone."""

@@ -21,6 +21,7 @@ from visualizer.components.packing import in_precision, pack
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
 from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
+from visualizer.pictures.token_way import Taken, stack_of, taken_at
 from visualizer.routes.address import OF_RUN, Address, Format, link_to_stage
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import attention_modules, of_every_layer, without_layer
@@ -110,9 +111,9 @@ def answer_picture(address: Address) -> Answer:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
     picture = _PICTURES[address.name](address)
-    if not address.part.at or isinstance(picture, StepPicture):
-        return Answer(picture.packed(address.part.precision))
-    return Answer(pack({}, picture.exact_at(address.part.places)))
+    if address.part.at and isinstance(picture, (HeadsPicture, ComparePicture)):
+        return Answer(pack({}, picture.exact_at(address.part.places)))
+    return Answer(picture.packed(address.part.precision))
 
 
 def _heads(address: Address) -> HeadsPicture:
@@ -124,6 +125,17 @@ def _compare(address: Address) -> ComparePicture:
     b = _run_of(settings_b)  # first, since the page begins with A and each waits for what the other computes
     a = _run_of(settings_a)
     return ComparePicture(_of_attention(a, address), _of_attention(b, address))
+
+
+def _way(address: Address) -> Taken:
+    if address.part.layers or address.part.at:
+        raise ValueError(say("way_of_all"))
+    run = _seen(_run_of(address.settings), address.selection)
+    run = cached_operations(run) if run.attentions else run
+    stack = stack_of(run, address.selection.stage)
+    if stack is None:
+        raise ValueError(say("no_stream"))
+    return taken_at(run, stack, address.selection.query)
 
 
 def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], StepPicture]:
@@ -146,12 +158,13 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
     return drawn
 
 
-_PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | StepPicture]] = {
+_PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | StepPicture | Taken]] = {
     "heads": _heads,
     "compare": _compare,
     "step": _of_stage(equation),
     "step_heads": _of_stage(every_head),
     "step_parts": _of_stage(every_part),
+    "way": _way,
 }
 
 

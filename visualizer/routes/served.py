@@ -3,7 +3,7 @@
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
     /numbers/run.headlight, .npz, .safetensors  all its stages, as a recording or by name
     /numbers/<stage>.numpy, .torch, .ipynb     a script that computes it again
-    /pictures/heads, /pictures/compare         what the picture of a view draws
+    /pictures/heads, compare, step, way        what the picture of a view draws
     /jobs/<name>                               what moves by itself, as far as it has come
     /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
     /followed                                  a WebSocket: pictures for a hand that moves, one after the other

@@ -28,7 +28,7 @@ from visualizer.pictures.step import (
     holds,
     signs_of,
 )
-from visualizer.routes.address import picture_address
+from visualizer.routes.address import MOST_IN_MESSAGE, picture_address
 from visualizer.runs.head_notes import blocking, head_note
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import layer_of, with_layer, without_layer
@@ -70,9 +70,6 @@ from visualizer.views.save_run import save_run
 from visualizer.views.separate_heads import separate_heads
 
 say = texts_of(__name__)
-
-MOST_IN_MESSAGE = 2**14
-"""The most numbers of a picture that travel with the message that mounts it: to ask for them would take longer."""
 
 _SECOND_TEXT = 112
 """The pixels that the tokens and the track of a second text take above the picture."""

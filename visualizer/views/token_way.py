@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import streamlit as st
 
-from headlight.graph import NOT_COMPUTED
 from model.texts import texts_of
 from visualizer.components.token_way.element import TokenWay, token_way
 from visualizer.guide.walking import light_at
-from visualizer.pictures.token_way import Taken, stack_of, stacks_of, taken_at, tokens_of
+from visualizer.pictures.token_way import NotFollowedError, stack_of, stacks_of, taken_at
+from visualizer.routes.address import MOST_IN_MESSAGE, picture_address
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import visible_whole
@@ -37,16 +38,18 @@ def render(run: Run, selection: Selection) -> None:
         return
     if run.seen is not None:
         _choose(run, stack)
-    query = min(selection.query, len(tokens_of(run, stack).labels) - 1)
-    taken = _taken(run, stack, query)
-    if taken is None:
-        st.info(say("not_followed"), icon=":material/info:")
+    try:
+        taken = taken_at(run, stack, selection.query)
+    except NotFollowedError as error:
+        _logger.info("not taken apart: %s", stack, exc_info=True)
+        st.info(str(error), icon=":material/info:")
         return
     way = taken.way
     key = f"token_way_{stack}"
     light = _lit(run, way, selection)
+    address = _address(run, selection, stack, way)
     layer, seq = selection.layer, state.last_seq(key)
-    picture = token_way(way, selected=query, seq=seq, key=key, layer=layer, light=light)
+    picture = token_way(address or way, selected=selection.query, seq=seq, key=key, layer=layer, light=light)
     mount(picture, **listeners(way.paths, run.seen))
     if light != "":  # a path shows the picture alone
         return
@@ -77,15 +80,15 @@ def _choose(run: Run, stack: str) -> None:
         )
 
 
-def _taken(run: Run, stack: str, query: int) -> Taken | None:
-    """The way of a token; None where the operations of another model cannot be followed back."""
-    try:
-        return taken_at(run, stack, query)
-    except NOT_COMPUTED:
-        if run.seen is None:
-            raise
-        _logger.info("not taken apart: %s", stack, exc_info=True)
+def _address(run: Run, selection: Selection, stack: str, way: TokenWay) -> str | None:
+    """Return the address of the ways of these tokens; None where it has none, or they come with the message."""
+    if way.n_weights <= MOST_IN_MESSAGE:
         return None
+    stage = f"{stack}.weights" if run.seen is None else stack
+    batch = selection.batch if run.seen is None else 0
+    middle = way.first + way.norms.shape[1] // 2
+    shown = replace(selection, stage=stage, query=middle, batch=batch)
+    return picture_address("way", run.settings, shown)
 
 
 def _covered(run: Run) -> None:

@@ -25,6 +25,7 @@ from headlight.pretrained.opening import cost_of, open_checkpoint
 from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.unpacking import unpacked
 from visualizer.pictures.heads import heads_picture
+from visualizer.pictures.token_way import stacks_of, taken_at
 from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
 from visualizer.routes.served import ROUTES
@@ -83,6 +84,9 @@ def test_every_operation_of_a_checkpoint_has_an_address(client, tmp_path, monkey
     last = len(header["panels"]) - 1
     assert np.array_equal(arrays[f"values{last}"], run.trace[path].value[0].numpy())
     assert client.get(f"/pictures/step?{urlencode(link | {'stage': path, 'at': '1'})}").status_code == 400
+    stack = stacks_of(run)[0]
+    way = client.get(f"/pictures/way?{urlencode(link | {'stage': stack, 'query': '1'})}")
+    assert way.content == taken_at(run, stack, 1).packed("exact")
 
 
 def test_a_stage_is_sent_bit_by_bit(client):
@@ -184,6 +188,17 @@ def test_a_stage_is_sent_with_its_inputs_and_in_every_head(client):
     assert np.array_equal(np.stack([arrays["values0"], arrays["values1"]]), weights)
 
 
+def test_the_ways_of_tokens_are_sent_as_the_page_draws_them(client):
+    run = run_of(LINK).alone()
+    expected = taken_at(run, "encoder", 1)
+    answer = client.get(f"/pictures/way?{urlencode(LINK | {'query': '1'})}")
+    assert answer.content == expected.packed("exact")
+    header, arrays = unpacked(client.get(f"{answer.url}&precision=16").content)
+    assert header["tokens"]["labels"] == ["the", "cat", "sat"]
+    assert np.array_equal(arrays["norms"], expected.way.norms)
+    assert 0 < np.abs(arrays["weights1"] - expected.way.stops[1].weights).max() < 1e-5
+
+
 def test_the_same_bytes_have_one_tag_and_are_sent_once(client):
     first = fetch(client, f"{WEIGHTS}.npy")
     assert first.headers["cache-control"] == "private, no-cache"
@@ -237,7 +252,12 @@ def test_a_bad_address_is_answered_by_one_sentence(client, name, more, sentence)
         ("/numbers/logits.npy?seed=1&seed=2", "seed is given more than once."),
         ("/numbers/nowhere.csv", "There is no stage 'nowhere' in this trace."),
         ("/numbers/logits.csv?score=1/", "The change of scores “1/” is left out"),
-        ("/pictures/lab", "The pictures that have an address are heads, compare, step, step_heads, step_parts."),
+        (
+            "/pictures/lab",
+            "The pictures that have an address are heads, compare, step, step_heads, step_parts, way.",
+        ),
+        ("/pictures/way?at=0", "The ways of the tokens are of all layers and heads: leave out layers and at."),
+        ("/pictures/way?architecture=attention", "This run has no residual stream to follow."),
         (
             "/pictures/step?stage=decoder.self_attention.q",
             "There is no stage decoder.self_attention.q in this run.",

@@ -10,11 +10,12 @@
 
 import { clamp, makeElement, makeSvgElement, oncePerFrame, setText, tokenSpan, under } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
+import { FetchedPicture } from "../shared/fetched.js";
 import { chosenQuery } from "../shared/hover.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
 import { must } from "../shared/must.js";
 import { floats, formatNumber } from "../shared/payload.js";
-import { Picture, rendererOf } from "../shared/picture.js";
+import { rendererOf } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { roomBelow } from "../shared/room.js";
 import { lineText } from "../shared/rows.js";
@@ -36,8 +37,8 @@ const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
 const FADED = 48; // pixels at the side where more of the picture is
 const BELOW = 64; // pixels below the picture for the line that checks it
 
-/** @extends {Picture<WayHeader>} */
-class TokenWay extends Picture {
+/** @extends {FetchedPicture<WayHeader>} */
+class TokenWay extends FetchedPicture {
   isSaved = true;
 
   get seen() {
@@ -99,7 +100,7 @@ class TokenWay extends Picture {
   }
 
   /** The numbers of the token that is drawn. @returns {WayNumbers} */
-  numbers() {
+  numbersOfToken() {
     const { arrays, vocabulary, first } = this.data;
     const at = this.token - first;
     /** @param {string} name */
@@ -136,7 +137,7 @@ class TokenWay extends Picture {
   draw() {
     const { stops, parts, end } = this.data;
     const layout = layoutWay(stops, this.width, this.room(), this.layer);
-    this.shown = { stops, parts, end, layout, theme: this.theme, numbers: this.numbers() };
+    this.shown = { stops, parts, end, layout, theme: this.theme, numbers: this.numbersOfToken() };
     this.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
     this.svg.setAttribute("width", String(layout.width));
     this.svg.setAttribute("height", String(layout.height));

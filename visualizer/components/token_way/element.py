@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visualizer.components.axis import Axis
-from visualizer.components.packing import header_of, pack
+from visualizer.components.packing import Array, Precision, Scaled, header_of, in_precision, pack
 from visualizer.components.picture import Picture
 
 Numbers = NDArray[np.float32]
@@ -86,15 +86,20 @@ class TokenWay:
         """Every stage that a click can lead to."""
         return frozenset([self.end[1], *(part.path for part in self.parts), *(stop.path for stop in self.stops)])
 
+    @property
+    def n_weights(self) -> int:
+        """The count of the attention weights at all stops."""
+        return sum(stop.weights.size for stop in self.stops if stop.weights is not None)
+
 
 def token_way(
-    way: TokenWay, *, selected: int, seq: int, key: str, layer: int = 0, light: str | int = ""
+    way: TokenWay | str, *, selected: int, seq: int, key: str, layer: int = 0, light: str | int = ""
 ) -> Picture:
     """The picture.
 
     Args:
-        way: what is drawn.
-        selected: the token whose way is drawn first, counted in its whole sequence.
+        way: what is drawn, or the address at which the browser finds what ``packed_way`` makes of it.
+        selected: the token whose way is drawn first, counted in its whole sequence, or the nearest one of ``way``.
         seq: the number of the last event that ``selected`` takes account of, 0 before the first.
         key: identifies the element on the page.
         layer: the layer that is opened first, where there are so many that all are narrow.
@@ -103,11 +108,13 @@ def token_way(
     Its event `open` is {"path", "head", "query", "seq"}; `shown` is {"query", "layer", "seq"}, once the person
     pauses.
     """
-    header = {
-        "key": key,
-        "seq": seq,
-        "selected": selected,
-        "layer": layer,
+    header = {"key": key, "seq": seq, "selected": selected, "layer": layer, "light": light}
+    return way_of(pack(header | {"address": way}, {}) if isinstance(way, str) else packed_way(way, header))
+
+
+def packed_way(way: TokenWay, header: Mapping[str, Any] | None = None, *, precision: Precision = "exact") -> bytes:
+    """Pack what is drawn for the browser: the weights, of which there are many, in a precision."""
+    described = {
         "tokens": way.tokens.as_header(),
         "first": way.first,
         "parts": [asdict(part) for part in way.parts],
@@ -115,18 +122,18 @@ def token_way(
         "vocabulary": {str(token): label for token, label in way.vocabulary.items()},
         "end": way.end,
         "expects_next": way.expects_next,
-        "light": light,
     }
-    arrays: dict[str, NDArray[Any] | None] = {
-        **{name: getattr(way, name) for name in ("norms", "shares", "logits", "sums", "streams")},
-        "likely": way.likely,
-        "probabilities": way.probabilities,
-        **_weights(way.stops),
-    }
-    return packed_way(pack(header, {name: array for name, array in arrays.items() if array is not None}))
+    arrays: dict[str, Array | Scaled | None] = {name: getattr(way, name) for name in _ARRAYS}
+    for i, stop in enumerate(way.stops):
+        arrays[f"weights{i}"] = None if stop.weights is None else in_precision(stop.weights, precision)
+    there = {name: array for name, array in arrays.items() if array is not None}
+    return pack({**(header or {}), **described}, there)
 
 
-def packed_way(data: bytes) -> Picture:
+_ARRAYS = ("norms", "shares", "logits", "sums", "streams", "likely", "probabilities")
+
+
+def way_of(data: bytes) -> Picture:
     """The picture of bytes that were packed before."""
     return Picture("token_way/element.js", data, header_of(data)["key"], ("open", "shown"))
 
@@ -141,7 +148,3 @@ def _described(stop: Stop) -> dict[str, Any]:
     keys = None if stop.keys is None else stop.keys.as_header()
     about = {"title": stop.title, "path": stop.path, "layer": stop.layer}
     return {**about, "parts": list(stop.parts), "keys": keys}
-
-
-def _weights(stops: Sequence[Stop]) -> dict[str, Numbers | None]:
-    return {f"weights{i}": stop.weights for i, stop in enumerate(stops)}
