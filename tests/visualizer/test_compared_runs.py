@@ -105,6 +105,14 @@ def test_what_is_usual_is_kept_too():
     assert baseline_of(Selection(baseline=in_link(app, "baseline"))) == Settings()
 
 
+def test_answers_to_targets_of_other_lengths_are_not_compared():
+    pair = A | {"architecture": "encoder-decoder", "target": "x y z"}
+    app = compare(pair, **pair | {"target": "x y", "stage": "encoder.self_attention.weights"})
+    assert_healthy(app)
+    assert pictures_named(app, "headlight_compare_grids")
+    assert "Most likely" not in said(app)
+
+
 def test_words_that_are_numbered_alike_are_named():
     def captions(app):
         return " ".join(each.value for each in app.caption)

@@ -52,6 +52,7 @@ from visualizer.views.comparison import (
     differences,
     downstream,
     has_same_mask,
+    has_same_rows,
     has_same_shapes,
     most_freed,
     opened,
@@ -139,11 +140,11 @@ def _with_baseline(b: Run, selection: Selection) -> None:
         return
     picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
     batch = picture.a.batch
-    if a.vocabulary == b.vocabulary:
+    if a.vocabulary == b.vocabulary and has_same_rows(a, b, "logits"):
         outcome(a, b, batch, selection)
     _grids(b, picture, selection, titles)
     _downstream(a, b, kind, batch, selection)
-    if "probabilities" in a.trace and "probabilities" in b.trace:
+    if has_same_rows(a, b, "probabilities"):
         _predictions(a, b, batch)
 
 

@@ -129,6 +129,12 @@ def has_same_shapes(a: Run, b: Run, kind: str) -> bool:
     return of_a == of_b
 
 
+def has_same_rows(a: Run, b: Run, path: str) -> bool:
+    """True if both runs have a stage, with as many rows."""
+    of_a, of_b = (run.trace[path].value.shape[:-1] if path in run.trace else None for run in (a, b))
+    return of_a is not None and of_a == of_b
+
+
 def has_same_mask(a: Run, b: Run, module: str) -> bool:
     """True if an attention has masks of the same names, blocking the same cells, in A and in B."""
     if a.mask_of(module).names != b.mask_of(module).names:
