@@ -6,15 +6,21 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from visualizer.settings.fields import NO_MASK, Field
-from visualizer.settings.settings import FIELDS
+from visualizer.settings.fields import NO_MASK, Field, fields_of
+from visualizer.settings.settings import Selection, Settings
 from visualizer.settings.training_settings import TRAINING
+from visualizer.settings.view_choices import CompareChoice, GenerateChoice, HeadsChoice, LabChoice
 from visualizer.settings.watched_settings import WATCHED
 
 PAGE = Path(__file__).with_name("link.md")
 _MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.DOTALL)
 _PARTS: Mapping[str, Iterable[Field]] = {
-    "Model, masks and view": FIELDS.values(),
+    "Model and masks": fields_of(Settings).values(),
+    "View and place": [field for name, field in fields_of(Selection).items() if name in Selection.__annotations__],
+    "Looks of the heads": fields_of(HeadsChoice).values(),
+    "Compare": fields_of(CompareChoice).values(),
+    "Mask lab": fields_of(LabChoice).values(),
+    "Generate": fields_of(GenerateChoice).values(),
     "Train": TRAINING.values(),
     "Pretrained models and recordings": WATCHED.values(),
 }

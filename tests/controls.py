@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from visualizer.settings.fields import fields_of, value_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -35,7 +37,7 @@ def chosen(app: AppTest, name: str) -> Any:
     """Return the value that is chosen for a field."""
     choices = app.session_state["_choices"]
     parts = (choices.settings, choices.selection, choices.training, choices.watched)
-    return next(getattr(part, name) for part in parts if hasattr(part, name))
+    return next(value_in(part, name) for part in parts if name in fields_of(type(part)))
 
 
 def _key_of(app: AppTest, name: str) -> str:

@@ -120,10 +120,10 @@ def test_one_choice_opens_a_case_of_the_mask_lab(case):
     app = open_case(open_app(view="lab"), case.name)
     assert_healthy_or_leaking(app)
     assert app.selectbox(key="gallery").value is None
-    assert app.selectbox(key="panel").value == case.selection.panel
+    assert app.selectbox(key="panel").value == case.selection.lab.panel
     assert any(case.what_to_see in caption.value for caption in app.caption)
     of_masks = {"causal": "k <= q", "padding": "not is_pad(k)", "causal,padding": "(k <= q) and (not is_pad(k))"}
-    masks = ",".join(case.settings.mask) if case.selection.attention == "decoder" else ""
+    masks = ",".join(case.settings.mask) if case.selection.lab.attention == "decoder" else ""
     assert app.text_input(key="expression").value == (case.settings.custom or of_masks.get(masks, ""))
 
 

@@ -16,6 +16,7 @@ from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import heads_picture
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import without_layer
+from visualizer.settings.fields import changed
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.compare import dials_of_both, in_hundredths
 from visualizer.views.comparison import downstream, shift
@@ -49,7 +50,7 @@ def test_what_can_be_turned_is_what_either_mask_has_and_never_what_a_mask_should
     kind = "encoder.self_attention"
 
     def turned(**changes: object) -> list[str]:
-        selection = replace(Selection(mask_a=("sliding_window",), mask_b=("padding", "prefix")), **changes)
+        selection = changed(Selection(), mask_a=("sliding_window",), mask_b=("padding", "prefix"), **changes)
         a, b = (compute_run(each) for each in compared_settings(BASE, selection))
         picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
         return [dial.name for dial in dials_of_both(a, picture, selection)]

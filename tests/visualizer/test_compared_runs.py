@@ -16,6 +16,7 @@ from visualizer.pictures.compare import baseline_of, compared_settings
 from visualizer.routes.address import read_picture_address
 from visualizer.routes.answers import answer_picture
 from visualizer.runs.compute import compute_run
+from visualizer.settings.fields import changed
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import Selection, Settings
 
@@ -90,7 +91,7 @@ def test_what_is_run_is_kept_and_let_go_again():
     assert "B is still the same as A" in said(app)
     app.slider(key="n_heads").set_value(2).run()
     assert "Heads (4 → 2)" in said(app)
-    kept = baseline_of(Selection(baseline=in_link(app, "baseline")))
+    kept = baseline_of(changed(Selection(), baseline=in_link(app, "baseline")))
     assert kept == read_query({name: [value] for name, value in A.items()})[0]
     app.button(key="drop_baseline").click().run()
     assert_healthy(app)
@@ -102,7 +103,7 @@ def test_what_is_usual_is_kept_too():
     app = open_app(view="compare")
     app.button(key="keep_baseline").click().run()
     assert "B is still the same as A" in said(app)
-    assert baseline_of(Selection(baseline=in_link(app, "baseline"))) == Settings()
+    assert baseline_of(changed(Selection(), baseline=in_link(app, "baseline"))) == Settings()
 
 
 def test_answers_to_targets_of_other_lengths_are_not_compared():
@@ -141,7 +142,7 @@ def test_a_baseline_may_say_anything(baseline):
 
 
 def test_without_one_two_masks_are_compared():
-    a, b = compared_settings(Settings(text="a"), Selection(mask_a=(), mask_b=("causal",)))
+    a, b = compared_settings(Settings(text="a"), changed(Selection(), mask_a=(), mask_b=("causal",)))
     assert (a.mask, b.mask) == ((), ("causal",))
 
 

@@ -22,6 +22,7 @@ from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.runs.intended import write_intent
 from visualizer.safe_text import markdown_safe
+from visualizer.settings.fields import changed
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import Selection
 from visualizer.views.lab.case import case_of
@@ -350,7 +351,7 @@ def test_a_mask_beside_a_decoder_is_judged_by_what_it_should_be(name, link, sent
     settings, _, notices = read_query(query)
     assert notices == ()
     run = compute_run(settings)
-    case = case_of(run, Selection(attention=name, **{f"intent_{name}": "bidirectional+padding"}))
+    case = case_of(run, changed(Selection(), attention=name, **{f"intent_{name}": "bidirectional+padding"}))
     found = findings_of(case, case.allowed, chosen_intent(case))
     assert any(sentence in finding.why for finding in found), [finding.why for finding in found]
     right = case_of(

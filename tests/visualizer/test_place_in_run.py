@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.test_app import assert_healthy, in_link, open_app
 from visualizer.page.show import in_run
 from visualizer.settings.examples import EXAMPLES
-from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES, changed
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.views import VIEWS
@@ -72,7 +72,7 @@ def test_a_link_that_the_page_writes_is_read_without_a_notice_and_unchanged(chan
         elif change.keys() & vars(choices.settings).keys():
             choices = state.with_changes(choices, **change)
         else:
-            choices = replace(choices, selection=replace(choices.selection, **change))
+            choices = replace(choices, selection=changed(choices.selection, **change))
         choices, said = shown(choices)
         assert not said
     read = state.read({name: [value] for name, value in choices.link.items()})

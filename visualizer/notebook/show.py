@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -34,6 +34,7 @@ from visualizer.runs.recordings import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_trace, attention_in
 from visualizer.runs.watched import WatchedRun
+from visualizer.settings.fields import changed, fields_of
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.informative import cell_at
@@ -182,7 +183,7 @@ def _read(chosen: Mapping[str, Any]) -> tuple[Settings, Selection]:
     Raises:
         ValueError: there is no such name.
     """
-    of_settings, of_selection = ({field.name for field in fields(kind)} for kind in (Settings, Selection))
+    of_settings, of_selection = fields_of(Settings).keys(), fields_of(Selection).keys()
     found: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name, value in chosen.items():
         known = _SHORT.get(name, name)
@@ -190,7 +191,7 @@ def _read(chosen: Mapping[str, Any]) -> tuple[Settings, Selection]:
             raise ValueError(say("no_setting", name=name))
         is_one = known in _ONE_OR_MORE and isinstance(value, str)
         found[known not in of_settings][known] = (value,) if is_one else value
-    return fitted(Settings(**found[0])), Selection(**found[1])
+    return fitted(Settings(**found[0])), changed(Selection(), **found[1])
 
 
 def _of_trace(trace: Trace, title: str, selection: Selection, *, are_named: bool = True) -> Shown:
@@ -217,7 +218,7 @@ def _heads(picture: HeadsPicture, selection: Selection, key: str, layer_names: S
     return draw_heads(
         picture,
         selection,
-        looks=Looks(drawn=selection.drawn, shown=selection.shown),
+        looks=Looks(drawn=selection.heads.drawn, shown=selection.heads.shown),
         key=key,
         layer_names=layer_names,
         precision=_precision(picture.n_weights),

@@ -133,7 +133,8 @@ def about_batch(run: Run, selection: Selection) -> None:
 def _who_hides_padding(run: Run, selection: Selection) -> str:
     """Say whether a padding mask hides the padding; where two masks are compared, which of them does."""
     if selection.view == "compare":
-        hiding = [name for name, masks in (("A", selection.mask_a), ("B", selection.mask_b)) if "padding" in masks]
+        masks_of = {"A": selection.compare.mask_a, "B": selection.compare.mask_b}
+        hiding = [name for name, masks in masks_of.items() if "padding" in masks]
         bare = listed([attention.called for attention in unpadded(replace(run.settings, mask=("padding",)))])
         if not hiding:
             return say("hidden_in_neither")

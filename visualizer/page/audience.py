@@ -13,8 +13,7 @@ from visualizer.components.page_keys.element import Act, acts_in, page_keys
 from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
-from visualizer.settings.settings import MOST_HEADS, MOST_LAYERS
+from visualizer.settings.fields import MAX_TEXT, MAX_TYPED, MOST_HEADS, MOST_LAYERS
 from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.settings.views import VIEWS
 from visualizer.state import drafts, state, widgets

@@ -156,7 +156,7 @@ def _beginnings(run: Run) -> list[str]:
 def _where_to_paint(choices: Choices) -> None:
     """The way to the painter, wherever the painted mask is in force and the painter is not in sight."""
     selection, painted = choices.selection, paintings_in(choices.settings)
-    in_use = {*selection.mask_a, *selection.mask_b} if selection.view == "compare" else {*choices.settings.mask}
+    in_use = selection.compare.masks if selection.view == "compare" else choices.settings.mask
     if selection.view == "lab" or "custom" not in in_use or choices.settings.weights in WORKED_EXAMPLES:
         return
     st.button(
@@ -218,7 +218,7 @@ def _nearest(run: Run, selection: Selection) -> Selection:
             return replace(nearest, layer=max(nearest.layer, there.layer), head=max(nearest.head, there.head))
     if selection.view != "lab" or run.settings.weights in WORKED_EXAMPLES:
         return nearest
-    attention = attention_named(selection.attention, run.settings.architecture)
+    attention = attention_named(selection.lab.attention, run.settings.architecture)
     return replace(run.nearest(replace(selection, stage=f"{attention.path}.weights")), stage=nearest.stage)
 
 

@@ -142,14 +142,14 @@ def _order(order: int) -> None:
 
 def _retype(text: object) -> None:
     """Another text: when one line becomes several, the padding mask comes with them, as in practice."""
-    settings, selection = state.chosen().settings, state.chosen().selection
+    settings, compared = state.chosen().settings, state.chosen().selection.compare
     if settings.weights == PRETRAINED:
         return
     if len(lines_of(str(text))) > 1 and len(lines_of(settings.text)) == 1:
         state.change(mask=(*settings.mask, "padding"))
         state.select(
-            mask_a=in_mask_order((*selection.mask_a, "padding")),
-            mask_b=in_mask_order((*selection.mask_b, "padding")),
+            mask_a=in_mask_order((*compared.mask_a, "padding")),
+            mask_b=in_mask_order((*compared.mask_b, "padding")),
         )
 
 
@@ -249,7 +249,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
     if has_masks_in_picture(settings, selection):
         st.caption(say("masks_in_picture") if settings.weights == PRETRAINED else say("in_picture"))
         return
-    is_compared = selection.view == "compare" and not selection.baseline
+    is_compared = selection.view == "compare" and not selection.compare.baseline
     if not is_compared:
         widgets.mask_pills("mask", help=masks_explained())
     elif selection.hidden:
@@ -259,7 +259,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
         st.caption(say("masks_beside"))
     if settings.architecture == "encoder-decoder":
         st.caption(say("masks_of_decoder"))
-    in_use = {*selection.mask_a, *selection.mask_b} if is_compared else {*settings.mask}
+    in_use = selection.compare.masks if is_compared else settings.mask
     for mask, size in SIZES.items():
         if mask in in_use:
             widgets.number(size)

@@ -40,23 +40,24 @@ def compared_settings(settings: Settings, selection: Selection) -> tuple[Setting
     if settings.weights in WORKED_EXAMPLES:
         return replace(settings, mask=()), replace(settings, mask=Settings().mask)
     intent = intent_of_b(settings, selection)
-    attention = attention_named(selection.attention, settings.architecture)
-    b = replace(settings, mask=selection.mask_b) if intent is None else as_meant(settings, intent, attention)
-    return replace(settings, mask=selection.mask_a, edits=""), b
+    attention = attention_named(selection.lab.attention, settings.architecture)
+    masks = selection.compare
+    b = replace(settings, mask=masks.mask_b) if intent is None else as_meant(settings, intent, attention)
+    return replace(settings, mask=masks.mask_a, edits=""), b
 
 
 def baseline_of(selection: Selection) -> Settings | None:
     """The settings that were kept to be compared with; None where two masks are compared."""
-    if not selection.baseline:
+    if not selection.compare.baseline:
         return None
-    return fitted(read_query(parse_qs(selection.baseline, keep_blank_values=True))[0])
+    return fitted(read_query(parse_qs(selection.compare.baseline, keep_blank_values=True))[0])
 
 
 def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
     """Return the intention that B carries out; None where B is not the mask as it should be."""
-    if settings.weights in WORKED_EXAMPLES or not selection.against_intent:
+    if settings.weights in WORKED_EXAMPLES or not selection.compare.against_intent:
         return None
-    intent = chosen_intent(selection, attention_named(selection.attention, settings.architecture))
+    intent = chosen_intent(selection, attention_named(selection.lab.attention, settings.architecture))
     return None if intent is None or intent.kind in CELLS_OF_THEIR_OWN else intent
 
 

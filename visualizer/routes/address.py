@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 
 from model.texts import texts_of
 from visualizer.runs.paths import layer_of, without_layer
-from visualizer.settings.fields import RECORDED, fields_of, setting
+from visualizer.settings.fields import MOST_LAYERS, RECORDED, changed, fields_of, setting, value_in
 from visualizer.settings.fitting import as_asked
 from visualizer.settings.link import read_part, read_query, read_unchanged, write_query
-from visualizer.settings.settings import FIELDS, MOST_LAYERS, Selection, Settings
+from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.sources import renewed
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
@@ -133,7 +133,7 @@ def picture_address(
         for_colors: whether they are seen as colours alone, as while something is dragged: in steps of 8 bits.
         at: the row and the column around which a large stage of another model is drawn, such as ``8,1400``.
     """
-    shown = Selection(**{name: getattr(selection, name) for name in _COUNTS[view]})
+    shown = changed(Selection(), **{name: value_in(selection, name) for name in _COUNTS[view]})
     precision = "8" if for_colors else "16" if n_numbers > MOST_EXACT else ""
     part = {"precision": precision, "at": at}
     return _address(f"pictures/{view}", settings, shown, {name: value for name, value in part.items() if value})

@@ -50,14 +50,14 @@ def keys_before(selection: Selection, attention: MaskedAttention) -> int | None:
 
     Where queries and keys are different tokens there is no cache: unless it is said, none stands before.
     """
-    if selection.keys_before >= 0:
-        return selection.keys_before
+    if selection.lab.keys_before >= 0:
+        return selection.lab.keys_before
     return 0 if attention.crosses else None
 
 
 def chosen_intent(selection: Selection, attention: MaskedAttention) -> Intent | None:
     """Return the stated intention of an attention's mask; None where nothing was said."""
-    intent = read_intent(getattr(selection, attention.intent))
+    intent = read_intent(getattr(selection.lab, attention.intent))
     is_placed = intent is not None and attention.crosses and intent.follows_position
     return replace(intent, cache=keys_before(selection, attention)) if intent is not None and is_placed else intent
 

@@ -27,7 +27,8 @@ from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import of_every_layer, without_layer
 from visualizer.runs.run import Run
-from visualizer.settings.settings import Claim, Settings, masked_attention
+from visualizer.settings.settings import Settings, masked_attention
+from visualizer.settings.view_choices import Claim
 
 say = texts_of(__name__)
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from model.config import Architecture
 from visualizer.components.axis import SequenceName
-from visualizer.settings.settings import AttentionName, Settings, in_mask_order, masked_attention
+from visualizer.settings.settings import Settings, in_mask_order, masked_attention
+from visualizer.settings.view_choices import AttentionName
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from model.texts import texts_of
 from visualizer.components.dials import Dial, Pressed
-from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, RECORDED, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, RECORDED, TRAINED, WORKED_EXAMPLES, changed
 from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order, masked_attention
 from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of
@@ -96,7 +96,7 @@ def before_turning(
     settings = replace(settings, **unsaid)
     if "mask" in names:
         settings = replace(settings, mask=usual_mask(settings))
-    return settings, replace(selection, **of_selection)
+    return settings, changed(selection, **of_selection)
 
 
 def turned(event: object, dials: Sequence[Dial | Pressed]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from visualizer.settings.fields import changed, value_in
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings, default_stage
 
@@ -39,7 +40,7 @@ class Example:
         if selection.view == "lab":
             places.append("panel")
         return settings == self.settings and all(
-            getattr(selection, place) == getattr(self.selection, place) for place in places
+            value_in(selection, place) == value_in(self.selection, place) for place in places
         )
 
 
@@ -53,15 +54,15 @@ def read_examples(file: str, settings: Settings, selection: Selection) -> tuple[
 
 
 def _read(name: str, told: Mapping[str, Any], usual: Settings, usually_seen: Selection) -> Example:
-    settings = fitted(_changed(usual, told.get("settings", {})))
+    settings = fitted(_with(usual, told.get("settings", {})))
     seen = replace(usually_seen, stage=default_stage(settings.architecture))
-    selection = _changed(seen, told.get("selection", {}))
+    selection = _with(seen, told.get("selection", {}))
     return Example(name, told["title"], told["what_to_see"], settings, selection, tuple(told.get("speaks_of", ())))
 
 
-def _changed(part: _Part, changes: Mapping[str, Any]) -> _Part:
+def _with(part: _Part, changes: Mapping[str, Any]) -> _Part:
     values: dict[str, Any] = {name: tuple(to) if isinstance(to, list) else to for name, to in changes.items()}
-    return replace(part, **values)
+    return changed(part, **values)
 
 
 OPENING, USUAL, *_OFFERED = read_examples("examples.toml", Settings(), Selection())

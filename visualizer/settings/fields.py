@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -67,6 +67,10 @@ MAX_SEQUENCES = 64
 """The most lines of a text, each of them a sequence of the batch."""
 
 
+MOST_LAYERS, MOST_HEADS = 256, 256
+"""The most layers, and heads of one, that can be looked at: checkpoints have more than what is built here."""
+
+
 NO_MASK = "none"
 """The word of a link for no mask."""
 
@@ -108,6 +112,7 @@ class Field:
         least: for ``integer`` and ``fraction``, the least good value.
         most: the greatest good value.
         offered: the usual numbers between, where not all are offered.
+        holder: the field whose value has it, where it is no field of the dataclass itself.
     """
 
     name: str
@@ -119,9 +124,11 @@ class Field:
     least: float
     most: float
     offered: tuple[float, ...]
+    holder: str = ""
 
 
 Value = TypeVar("Value")
+_Part = TypeVar("_Part", bound="DataclassInstance")
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -149,11 +156,37 @@ def setting(
 
 @cache
 def fields_of(kind: type[DataclassInstance]) -> Mapping[str, Field]:
-    """The parameters of a dataclass whose fields are settings, by name and in their order."""
+    """The parameters of a dataclass by name: its settings, and those of the values in it, in their order."""
     types = get_type_hints(kind)
-    return {
-        each.name: _described(each, types[each.name], **TEXTS[kind.__name__][each.name]) for each in fields(kind)
-    }
+    found: dict[str, Field] = {}
+    for each in fields(kind):
+        if dataclasses.is_dataclass(types[each.name]):
+            inner = fields_of(types[each.name])
+            found |= {name: replace(of_it, holder=each.name) for name, of_it in inner.items()}
+        else:
+            told = TEXTS[kind.__name__][each.name]
+            found[each.name] = _described(each, types[each.name], **told)
+    return found
+
+
+def value_in(part: DataclassInstance, name: str) -> Any:  # noqa: ANN401 - whatever the field holds
+    """The value of a parameter, which may be a field of a value in the dataclass."""
+    holder = fields_of(type(part))[name].holder
+    return getattr(getattr(part, holder) if holder else part, name)
+
+
+def changed(part: _Part, **changes: Any) -> _Part:  # noqa: ANN401
+    """The same with other values of some parameters.
+
+    Raises:
+        KeyError: there is no parameter of a name.
+    """
+    by_holder: dict[str, dict[str, Any]] = {}
+    for name, value in changes.items():
+        by_holder.setdefault(fields_of(type(part))[name].holder, {})[name] = value
+    own = by_holder.pop("", {})
+    inner = {holder: replace(getattr(part, holder), **of_it) for holder, of_it in by_holder.items()}
+    return replace(part, **own, **inner)
 
 
 def _described(

@@ -23,7 +23,9 @@ from visualizer.settings.fields import (
     UNSAID,
     Field,
     Kind,
+    changed,
     fields_of,
+    value_in,
 )
 from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.interventions import read_interventions, write_interventions
@@ -113,8 +115,7 @@ def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> 
             return near if nearest else say("unknown", name=_shown(name))
         if len(given) > 1:
             return say("repeated", name=name)
-        default = getattr(Settings(), name, getattr(Selection(), name, None))
-        if complaint := _READERS[known[name].kind](known[name], given[0], default).complaint:
+        if complaint := _READERS[known[name].kind](known[name], given[0], known[name].default).complaint:
             bad = say("bad", name=name, given=_shown(given[0]), complaint=complaint)
             return bad if given[0] else say("empty", name=name)
     return None
@@ -129,7 +130,7 @@ def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:
     given = event if isinstance(event, Mapping) else {}
     texts = {name: given[name] for name in names if isinstance(given.get(name), str)}
     return {
-        name: _READERS[FIELDS[name].kind](FIELDS[name], text, getattr(Selection(), name)).value
+        name: _READERS[FIELDS[name].kind](FIELDS[name], text, FIELDS[name].default).value
         for name, text in texts.items()
     }
 
@@ -193,10 +194,10 @@ def read_part(query: Mapping[str, Sequence[str]], defaults: _Part) -> tuple[_Par
     for field in fields_of(type(defaults)).values():
         given = _values_of(query, field.name) if field.name in query else ()
         if given:
-            values[field.name], notice = _read_field(field, given, getattr(defaults, field.name))
+            values[field.name], notice = _read_field(field, given, value_in(defaults, field.name))
             if notice:
                 notices[field.name] = notice
-    return replace(defaults, **values), notices
+    return changed(defaults, **values), notices
 
 
 def _values_of(query: Mapping[str, Sequence[str]], name: str) -> Sequence[str]:
@@ -403,12 +404,12 @@ _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
 
 def write_part(part: _Part, defaults: _Part) -> dict[str, str]:
     """The parameters of a link for the fields that differ from the defaults."""
-    changed = (
+    others = (
         field
         for field in fields_of(type(part)).values()
-        if getattr(part, field.name) != getattr(defaults, field.name)
+        if value_in(part, field.name) != value_in(defaults, field.name)
     )
-    return {field.name: written(field, getattr(part, field.name)) for field in changed}
+    return {field.name: written(field, value_in(part, field.name)) for field in others}
 
 
 def written(field: Field, value: Any) -> str:  # noqa: ANN401

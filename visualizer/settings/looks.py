@@ -11,7 +11,7 @@ from visualizer.settings.settings import Selection
 
 def looks_of(selection: Selection) -> Looks:
     """Return the looks of the heads."""
-    return Looks(**{name: getattr(selection, name) for name in LOOKS})
+    return Looks(**{name: getattr(selection.heads, name) for name in LOOKS})
 
 
 def looks_in(event: object) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Everything a person can choose, as two frozen values, and the link that carries them.
+"""Everything a person can choose of a run, as two frozen values.
 
 ``Settings`` is what a forward pass depends on, ``Selection`` what is looked at. Each field says its type, default,
 bounds, label and help; reading a link, writing one and drawing the controls follow that. The names in a link are
@@ -8,20 +8,21 @@ the names of the fields.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from model.config import Activation, Architecture, Norm, Positions
 from model.texts import texts_of
-from visualizer.masks import MASK_KINDS, MASK_NAMES, OWN
+from visualizer.masks import MASK_NAMES, OWN
 from visualizer.settings.fields import (
     MAX_ORDER,
     MAX_SEQUENCES,
     MAX_TOKENS,
+    MOST_HEADS,
+    MOST_LAYERS,
     NARROWEST,
     PRETRAINED,
     TRAINED,
-    UNSAID,
     WIDEST,
     Field,
     fields_of,
@@ -31,6 +32,7 @@ from visualizer.settings.lines import lines_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.sources import SourceName
 from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.settings.view_choices import MASK_LABELS, CompareChoice, GenerateChoice, HeadsChoice, LabChoice
 from visualizer.settings.views import VIEWS
 
 say = texts_of(__name__)
@@ -40,30 +42,8 @@ PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
 NumberType = Literal["float32", "bfloat16"]
 Depth = Literal["plain", "exact"]
-PaintScope = Literal["all", "layer", "head", "layer_head"]
-AttentionName = Literal["encoder", "decoder", "cross"]
-PassedTo = Literal[
-    "ask",
-    "sdpa",
-    "mha_attn_mask",
-    "mha_key_padding",
-    "transformer",
-    "hugging_face_2d",
-    "hugging_face_4d",
-    "flex",
-    "keras",
-    "jax",
-    "added",
-]
-OneRow = Literal["usual", "one", "all"]
-LabPanel = Literal["translate", "load", "apply", "scores", "blocks", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures", "bias"]
 Question = Literal["usual", "seen", "most"]
-Claim = Literal["intended", "promised", "causal"]
-Embeddings = Literal["target", "source"]
-Strategy = Literal["greedy", "sampling", "beam"]
-Drawn = Literal["grids", "lines"]
-Curve = Literal["auto", "linear", "root"]
 
 
 MOST_DRAWN = 2_048
@@ -71,12 +51,6 @@ MOST_DRAWN = 2_048
 
 MOST_PLACES = 9_999_999
 """The largest number of a row, or a column: that of a vocabulary, as a stage of another model may have it."""
-
-MOST_LAYERS, MOST_HEADS = 256, 256
-"""The most layers, and heads of one, that can be looked at: checkpoints have more than what is built here."""
-
-_MASK_LABELS = {name: kind.label for name, kind in MASK_KINDS.items()}
-
 
 _WEIGHT_LABELS = {
     "hand_built": "Hand-built heads",
@@ -120,7 +94,7 @@ class Settings:
     layer_norm_eps: float = setting(1e-5, least=1e-12, most=1, offered=(1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 0.1, 1.0))
     unembedding_bias: bool = setting(False)
     dropout: float = setting(0.0, most=0.9)
-    mask: tuple[str, ...] = setting(("causal",), choices=_MASK_LABELS)
+    mask: tuple[str, ...] = setting(("causal",), choices=MASK_LABELS)
     window: int = setting(3, least=1, most=MAX_TOKENS)
     prefix: int = setting(3, most=MAX_TOKENS)
     stride: int = setting(3, least=1, most=MAX_TOKENS)
@@ -167,7 +141,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Selection:
-    """The selection that is looked at.
+    """The selection that is looked at: a place in the run, and what was chosen in the views.
 
     The indices may lie beyond what a run has; whoever looks them up takes the nearest. The defaults point at the
     second "cat" of the default text, which the same-token head joins to the first.
@@ -181,77 +155,21 @@ class Selection:
     query: int = setting(8, most=MOST_PLACES)
     key: int = setting(1, most=MOST_PLACES)
     batch: int = setting(0, most=MAX_SEQUENCES - 1)
-    mask_a: tuple[str, ...] = setting((), choices=_MASK_LABELS)
-    mask_b: tuple[str, ...] = setting(("causal",), choices=_MASK_LABELS)
-    compared_token: int = setting(-1, least=-1, most=10**6)
-    scope: PaintScope = setting("all")
-    attention: AttentionName = setting("decoder")
-    panel: LabPanel = setting("translate")
-    block_size: str = setting("128", choices={str(size): str(size) for size in (2, 4, 8, 16, 32, 64, 128, 256)})
-    block_tokens: str = setting(
-        "8192", choices={"text": "As the text", **{str(n): f"{n:,}" for n in (512, 2048, 8192)}}
-    )
-    library: str = setting(
-        "multihead_attention",
-        choices=(
-            "multihead_attention",
-            "multihead_attention_float",
-            "multihead_attention_padding",
-            "transformer_encoder",
-            "transformer_decoder",
-            "scaled_dot_product_attention",
-            "flex_attention",
-            "hugging_face_2d",
-            "hugging_face_4d",
-            "numpy",
-        ),
-    )
+    heads: HeadsChoice = field(default_factory=HeadsChoice)
+    compare: CompareChoice = field(default_factory=CompareChoice)
+    lab: LabChoice = field(default_factory=LabChoice)
+    generate: GenerateChoice = field(default_factory=GenerateChoice)
     depth: Depth = setting("plain")
     hidden: bool = setting(False)
     present: bool = setting(False)
     question: Question = setting("usual")
     class_code: str = setting("", kind="identifier")
-    claim: Claim = setting("intended")
-    embeddings: Embeddings = setting("target")
     cell: bool = setting(False)
     guided: bool = setting(False)
     stop: int = setting(0, most=40)
     path: str = setting("", kind="identifier")
     numbers: bool = setting(False)
-    relative: bool = setting(False)
-    drawn: Drawn = setting("grids")
-    shown: tuple[int, ...] = setting((), kind="places", most=MOST_HEADS - 1)
-    curve: Curve = setting("auto")
-    least_weight: float = setting(0.01, most=0.5)
-    pinned: str = setting("", kind="identifier")
     chart: Chart = setting("none")
-    strategy: Strategy = setting("greedy")
-    limit: int = setting(0, most=32)
-    temperature: float = setting(1.0, least=0.1, most=3)
-    top_k: int = setting(0, most=10_000)
-    top_p: float = setting(1.0, least=0.05, most=1)
-    draws: int = setting(0, most=2**32 - 1)
-    beams: int = setting(3, least=1, most=5)
-    length_penalty: float = setting(0.6, most=2)
-    cached: bool = setting(False)
-    step: int = setting(0, most=31)
-    row_layer: int = setting(-1, least=-1, most=11)
-    node: int = setting(-1, least=-1, most=9_999)
-    intent: str = setting(UNSAID, kind="intent")
-    intent_encoder: str = setting(UNSAID, kind="intent")
-    intent_cross: str = setting(UNSAID, kind="intent")
-    intent_array: str = setting(UNSAID, kind="intent")
-    array_documents: str = setting("")
-    array_padding: str = setting("")
-    passed_to: PassedTo = setting("ask")
-    against_intent: bool = setting(False)
-    baseline: str = setting("")
-    array_heads: int = setting(0, most=128)
-    one_row: OneRow = setting("usual")
-    keys_before: int = setting(-1, least=-1, most=2_048)
-    plane: int = setting(0, most=65_535)
-    crop_query: int = setting(0, most=2_047)
-    crop_key: int = setting(0, most=2_047)
     asked_width: int = setting(0, most=WIDEST)
 
 

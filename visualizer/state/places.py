@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 from visualizer.runs.paths import layer_of, number_in, without_layer
-from visualizer.settings.settings import MOST_DRAWN, MOST_LAYERS
+from visualizer.settings.fields import MOST_LAYERS
+from visualizer.settings.settings import MOST_DRAWN
 from visualizer.settings.watched_settings import MOST_SIDE
 from visualizer.state import drafts, state
 from visualizer.state.state import Choices

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import parse_qs
@@ -22,7 +22,7 @@ import streamlit as st
 
 from model.config import Architecture
 from visualizer.settings import examples
-from visualizer.settings.fields import MAX_TOKENS, PRETRAINED
+from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, changed, fields_of, value_in
 from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
@@ -56,9 +56,9 @@ _FAILURE = "_failure"
 _LAST_SETTINGS = "_last_settings"
 _PARTS = ("settings", "selection", "training", "watched")
 _PART_OF = {
-    field.name: name
+    field: name
     for name, part in zip(_PARTS, (Settings, Selection, TrainingChoice, WatchedChoice), strict=True)
-    for field in fields(part)
+    for field in fields_of(part)
 }
 
 
@@ -176,7 +176,7 @@ def chosen() -> Choices:
 
 def value_of(name: str) -> Any:  # noqa: ANN401 - whatever the field holds
     """Return the value of a field, which its control shows."""
-    return getattr(getattr(chosen(), _PART_OF[name]), name)
+    return value_in(getattr(chosen(), _PART_OF[name]), name)
 
 
 def choose(settings: Settings, selection: Selection) -> None:
@@ -191,10 +191,10 @@ def examples_opened() -> int:
     return opened
 
 
-def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
+def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `changed`
     """Change what is looked at, as a callback does."""
     before = _with_controls(chosen())  # a control may have changed at the same moment
-    save(_with(before, selection=replace(before.selection, **changes)))
+    save(_with(before, selection=changed(before.selection, **changes)))
 
 
 def select_cell(query: int, key: int) -> None:
@@ -259,8 +259,8 @@ def _other_settings(settings: Settings) -> Settings:
 def fit_to_checkpoint(architecture: Architecture) -> Choices:
     """Take over the architecture of the checkpoint that is open, and a tool that its mask has."""
     before = chosen()
-    if before.selection.panel not in TOOLS_OF_CHECKPOINT:
-        save(replace(before, selection=replace(before.selection, panel=TOOLS_OF_CHECKPOINT[0])))
+    if before.selection.lab.panel not in TOOLS_OF_CHECKPOINT:
+        save(replace(before, selection=changed(before.selection, panel=TOOLS_OF_CHECKPOINT[0])))
         before = chosen()
     if before.settings.architecture != architecture:
         stage = before.selection.stage if "stage" in before.given else default_stage(architecture)
@@ -414,7 +414,7 @@ def _with_controls(before: Choices) -> Choices:
     choices = with_changes(before, **changes["settings"])
     return replace(
         choices,
-        selection=_in_order(replace(choices.selection, **changes["selection"])),
+        selection=_in_order(changed(choices.selection, **changes["selection"])),
         training=fitted_training(replace(before.training, **changes["training"])),
         watched=replace(before.watched, **changes["watched"]),
     )
@@ -422,5 +422,5 @@ def _with_controls(before: Choices) -> Choices:
 
 def _in_order(selection: Selection) -> Selection:
     """Equal choices of masks are equal values, in whatever order they were clicked."""
-    mask_a, mask_b = in_mask_order(selection.mask_a), in_mask_order(selection.mask_b)
-    return replace(selection, mask_a=mask_a, mask_b=mask_b)
+    compared = selection.compare
+    return changed(selection, mask_a=in_mask_order(compared.mask_a), mask_b=in_mask_order(compared.mask_b))

@@ -82,7 +82,7 @@ def render(run: Run, selection: Selection) -> None:
     _about_masks(run, selection)
     if run.repeat is not None:
         st.caption(say("of_recording"), width="content")
-        a, b = run, run.repeat(replace(run.settings, mask=selection.mask_b))
+        a, b = run, run.repeat(replace(run.settings, mask=selection.compare.mask_b))
     else:
         settings = compared_settings(run.settings, selection)
         try:
@@ -218,7 +218,7 @@ def _about_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
         st.caption(say("of_example"), width="content")
         return
-    meant = chosen_intent(selection, attention_named(selection.attention, run.settings.architecture))
+    meant = chosen_intent(selection, attention_named(selection.lab.attention, run.settings.architecture))
     if meant is None or meant.kind in CELLS_OF_THEIR_OWN:
         return
     widgets.switch("against_intent", width="content")
@@ -307,15 +307,15 @@ def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tu
     if run.example is not None:
         return ()
     if run.repeat is not None:
-        pressed = pressed_masks("mask_b", selection.mask_b)
+        pressed = pressed_masks("mask_b", selection.compare.mask_b)
         positional = {name: label for name, label in pressed.offered.items() if name not in ("padding", "custom")}
         return (replace(pressed, offered=positional),)
     is_meant = intent_of_b(run.settings, selection) is not None
-    of_b = () if is_meant else selection.mask_b
-    sides = {name: getattr(selection, name) for name in MASKS_OF_BOTH[: 1 if is_meant else 2]}
+    of_b = () if is_meant else selection.compare.mask_b
+    sides = {name: getattr(selection.compare, name) for name in MASKS_OF_BOTH[: 1 if is_meant else 2]}
     masks = [pressed_masks(name, chosen, is_folded=True) for name, chosen in sides.items()]
     rows, columns = picture.a.axes
-    both = replace(run.settings, mask=in_mask_order((*selection.mask_a, *of_b)))
+    both = replace(run.settings, mask=in_mask_order((*selection.compare.mask_a, *of_b)))
     sizes = (len(rows.labels), len(columns.labels))
     found = dials_of(both, picture.a.kind, *sizes, asked_width=selection.asked_width)
     return (*masks, *(replace(dial, is_foremost=False) for dial in found if dial.name != "mask"))
@@ -457,7 +457,7 @@ def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> 
     st.markdown(say("downstream"))
     st.caption(say("distance"))
     widgets.switch("relative")
-    panel = _downstream_panel(a, found, found.relative if selection.relative else found.norms)
+    panel = _downstream_panel(a, found, found.relative if selection.compare.relative else found.norms)
     key = "downstream"
 
     def select(event: object) -> None:

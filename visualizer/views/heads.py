@@ -51,7 +51,7 @@ def render(run: Run, selection: Selection) -> None:
     layer = min(selection.layer, len(same) - 1)
     shown = replace(selection, stage=f"{kind}.weights", layer=layer)
     is_large = len(rows.labels) * len(columns.labels) > MOST_WRITTEN
-    for_colors = is_large and numbers > MOST_EXACT and selection.drawn != "lines"  # which have a least weight
+    for_colors = is_large and numbers > MOST_EXACT and selection.heads.drawn != "lines"  # which have a least weight
     address = picture_address("heads", run.settings, shown, numbers, for_colors=for_colors)
     sizes = (len(rows.labels), len(columns.labels))
     dials = dials_of(run.settings, kind, *sizes, asked_width=selection.asked_width)

@@ -57,7 +57,7 @@ def outcome(a: Run, b: Run, batch: int, selection: Selection) -> None:
 def draw_outcome(found: Outcome, selection: Selection) -> None:
     """Draw it, for the token that is chosen."""
     offered = _offered(found)
-    chosen = selection.compared_token if selection.compared_token in offered else offered[0]
+    chosen = selection.compare.compared_token if selection.compare.compared_token in offered else offered[0]
     pair, row = (found.before, found.after), found.row
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="outcome"):
         st.markdown(say("after", row=row, label=markdown_safe(found.label)), width="content")

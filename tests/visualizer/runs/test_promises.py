@@ -14,6 +14,7 @@ from visualizer.runs.intended import read_intent
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.promises import Intended, measure, prove
 from visualizer.settings.attentions import attention_named
+from visualizer.settings.fields import changed
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab.case import case_of
 from visualizer.views.lab.reach import reached_in
@@ -136,7 +137,7 @@ def test_the_cross_attention_is_proved_over_the_tokens_of_the_source():
 
 def test_reach_in_cross_attention_is_over_the_other_sequence():
     settings = replace(PAIR, text="a b c d", custom_encoder="k == q", custom_cross="k <= q and q - k < 2")
-    case = case_of(compute_run(settings), Selection(attention="cross"))
+    case = case_of(compute_run(settings), changed(Selection(), attention="cross"))
     reached = reached_in(case)
     query, key = torch.arange(3)[:, None], torch.arange(4)
     assert torch.equal(reached[0], (key <= query) & (query - key < 2))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from visualizer.settings.attentions import attention_named, attentions_of, changed_for, seen_by, unpadded
+from visualizer.settings.fields import changed
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import Selection, Settings
 
@@ -70,13 +71,13 @@ def test_the_last_painting_that_goes_takes_painted_from_the_list():
 
 
 def test_all_of_it_is_in_the_link_and_an_old_link_says_what_it_said():
-    selection = Selection(view="lab", attention="cross", intent="causal", intent_cross="window:3+padding")
+    selection = changed(Selection(view="lab"), attention="cross", intent="causal", intent_cross="window:3+padding")
     settings = replace(PAIR, custom_encoder="~QAIAA4A", encoder_padding=False)
     query = write_query(settings, selection)
     read, looked_at, notices = read_query({name: [text] for name, text in query.items()})
     assert (read, notices) == (settings, ())
-    assert (looked_at.attention, looked_at.intent_cross) == ("cross", "window:3+padding")
+    assert (looked_at.lab.attention, looked_at.lab.intent_cross) == ("cross", "window:3+padding")
     old = {"architecture": ["encoder-decoder"], "mask": ["causal,custom"], "custom": ["k <= q"]}
     read, looked_at, _ = read_query(old)
     assert (read.custom, read.custom_encoder, read.custom_cross) == ("k <= q", "", "")
-    assert (read.encoder_padding, read.cross_padding, looked_at.attention) == (True, True, "decoder")
+    assert (read.encoder_padding, read.cross_padding, looked_at.lab.attention) == (True, True, "decoder")

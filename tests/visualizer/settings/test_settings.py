@@ -11,12 +11,13 @@ from headlight.masks.destinations import DESTINATIONS
 from headlight.masks.translations import TRANSLATIONS
 from visualizer.masks import MASK_NAMES
 from visualizer.routes.address import Part
-from visualizer.settings.fields import TEXTS, WORKED_EXAMPLES, fields_of
+from visualizer.settings.fields import TEXTS, WORKED_EXAMPLES, changed, fields_of, value_in
 from visualizer.settings.fitting import fitted, offered, width_to_come_back_to, widths
 from visualizer.settings.link import MAX_URL_TEXT, chosen_in, left_out_of_link, read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.sources import view_in
 from visualizer.settings.training_settings import TrainingChoice
+from visualizer.settings.view_choices import CompareChoice, GenerateChoice, HeadsChoice, LabChoice
 from visualizer.settings.watched_settings import WatchedChoice
 
 modest = settings(derandomize=True, max_examples=60, deadline=None)
@@ -68,7 +69,8 @@ def values_of(field):
 
 def parts_of(kind):
     """Every value of a dataclass whose fields are settings."""
-    return st.builds(kind, **{name: values_of(field) for name, field in fields_of(kind).items()})
+    values = {name: values_of(field) for name, field in fields_of(kind).items()}
+    return st.fixed_dictionaries(values).map(lambda chosen: changed(kind(), **chosen))
 
 
 wishes = parts_of(Settings)
@@ -89,13 +91,21 @@ queries = st.dictionaries(
 def read_one(name, *values):
     """One parameter's value and the notices."""
     chosen, selection, notices = read_query({name: list(values)})
-    return getattr(chosen if hasattr(chosen, name) else selection, name), notices
+    return value_in(chosen if hasattr(chosen, name) else selection, name), notices
 
 
-@pytest.mark.parametrize("kind", [Settings, Selection, TrainingChoice])
+OF_VIEWS = (HeadsChoice, CompareChoice, LabChoice, GenerateChoice)
+
+
+def own_fields(kind):
+    """The parameters of a dataclass itself."""
+    return {name: field for name, field in fields_of(kind).items() if name in kind.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("kind", [Settings, Selection, *OF_VIEWS, TrainingChoice])
 def test_every_field_has_a_label_a_sentence_and_a_default_that_is_good(kind):
     types = get_type_hints(kind)
-    for name, field in fields_of(kind).items():
+    for name, field in own_fields(kind).items():
         assert field.label
         assert field.help.endswith(".")
         if field.kind in ("integer", "fraction"):
@@ -104,6 +114,21 @@ def test_every_field_has_a_label_a_sentence_and_a_default_that_is_good(kind):
             assert field.default in field.choices
         if get_origin(types[name]) is Literal:
             assert tuple(field.choices) == get_args(types[name]), "in the order of the type"
+
+
+def test_no_parameter_has_the_name_of_another_one():
+    kinds = (Settings, Selection, *OF_VIEWS, TrainingChoice, WatchedChoice)
+    names = [name for kind in kinds for name in own_fields(kind)]
+    assert sorted(names) == sorted({*FIELDS, *fields_of(TrainingChoice), *fields_of(WatchedChoice)})
+
+
+def test_a_parameter_is_read_and_replaced_in_the_value_that_holds_it():
+    looked_at = changed(Selection(), layer=1, mask_a=("causal",), claim="causal")
+    assert (looked_at.layer, looked_at.compare.mask_a, looked_at.lab.claim) == (1, ("causal",), "causal")
+    assert changed(looked_at, layer=0, mask_a=(), claim="intended") == Selection()
+    assert value_in(looked_at, "claim") == "causal"
+    with pytest.raises(KeyError):
+        changed(looked_at, claims="causal")
 
 
 def test_the_defaults_can_be_combined():
@@ -286,7 +311,8 @@ def test_the_stage_follows_the_architecture_unless_it_is_given():
 
 def test_a_link_holds_what_differs_in_short():
     link = write_query(
-        Settings(mask=(), scale_scores=False, dropout=0.5, n_heads=2), Selection(mask_b=("causal", "padding"))
+        Settings(mask=(), scale_scores=False, dropout=0.5, n_heads=2),
+        changed(Selection(), mask_b=("causal", "padding")),
     )
     assert link == {
         "mask": "none",
@@ -395,7 +421,7 @@ def test_the_places_of_a_mask_are_those_of_the_model_package():
 )
 def test_an_intention_of_a_link(given, taken):
     _, selection, notices = read_query({"intent": [given]})
-    assert selection.intent == taken
+    assert selection.lab.intent == taken
     assert bool(notices) == (given != taken)
 
 
@@ -434,11 +460,11 @@ def test_a_list_of_heads_that_is_none_is_told(given, value, notice):
     assert said.endswith(notice)
 
 
-@pytest.mark.parametrize("kind", [Settings, Selection, TrainingChoice, WatchedChoice, Part])
+@pytest.mark.parametrize("kind", [Settings, Selection, *OF_VIEWS, TrainingChoice, WatchedChoice, Part])
 def test_the_texts_are_those_of_the_settings_and_of_their_choices(kind):
     texts = TEXTS[kind.__name__]
-    assert texts.keys() == fields_of(kind).keys()
-    for name, field in fields_of(kind).items():
+    assert texts.keys() == own_fields(kind).keys()
+    for name, field in own_fields(kind).items():
         assert texts[name].get("choices", {}).keys() <= field.choices.keys()
         assert field.label
         assert field.help.endswith((".", "?"))

@@ -56,7 +56,7 @@ def test_what_a_link_said_of_a_checkpoint_is_said_as_of_any_run():
     choices = state.read({name: [value] for name, value in link.items()})
     settings, selection = choices.settings, choices.selection
     assert (settings.text, settings.mask, settings.custom) == ("a b", ("custom",), "k < 2")
-    assert (selection.layer, selection.head, selection.panel) == (17, 5, "prove")
+    assert (selection.layer, selection.head, selection.lab.panel) == (17, 5, "prove")
     assert not choices.notices
 
 

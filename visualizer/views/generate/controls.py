@@ -24,13 +24,13 @@ def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneB
         n_tokens: the size of its vocabulary.
     """
     limit = _limit(selection, writer)
-    if selection.strategy == "beam":
-        return Beam(selection.beams, selection.length_penalty, limit)
-    if selection.strategy == "greedy":
-        return OneByOne(GREEDY, limit, selection.cached)
-    top_k = min(selection.top_k, n_tokens) or None
-    sampling = Sampling(selection.temperature, top_k, selection.top_p, selection.draws)
-    return OneByOne(sampling, limit, selection.cached)
+    if selection.generate.strategy == "beam":
+        return Beam(selection.generate.beams, selection.generate.length_penalty, limit)
+    if selection.generate.strategy == "greedy":
+        return OneByOne(GREEDY, limit, selection.generate.cached)
+    top_k = min(selection.generate.top_k, n_tokens) or None
+    sampling = Sampling(selection.generate.temperature, top_k, selection.generate.top_p, selection.generate.draws)
+    return OneByOne(sampling, limit, selection.generate.cached)
 
 
 def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None:
@@ -39,12 +39,12 @@ def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None
         widgets.segments("strategy", required=True, width="content", label_visibility="collapsed", help=None)
         with st.expander(say("options"), key="options"):  # there from the start: its fields have their values
             _choose_limit(selection, writer)
-            if selection.strategy == "sampling":
+            if selection.generate.strategy == "sampling":
                 widgets.slider("temperature", step=0.1)
                 _choose_top_k(selection, n_tokens)
                 widgets.slider("top_p", step=0.05)
                 widgets.number("draws")
-            if selection.strategy == "beam":
+            if selection.generate.strategy == "beam":
                 widgets.slider("beams")
                 widgets.slider("length_penalty", step=0.1)
             else:
@@ -52,7 +52,7 @@ def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None
 
 
 def _limit(selection: Selection, writer: Writer) -> int:
-    return min(selection.limit or writer.usual_limit, writer.longest)
+    return min(selection.generate.limit or writer.usual_limit, writer.longest)
 
 
 def _choose_limit(selection: Selection, writer: Writer) -> None:
@@ -75,7 +75,7 @@ def _choose_limit(selection: Selection, writer: Writer) -> None:
 
 def _choose_top_k(selection: Selection, n_tokens: int) -> None:
     """An empty field is no limit."""
-    field, name, shown = FIELDS["top_k"], "likely_tokens_left", min(selection.top_k, n_tokens) or None
+    field, name, shown = FIELDS["top_k"], "likely_tokens_left", min(selection.generate.top_k, n_tokens) or None
 
     def take(top_k: int | None) -> None:
         state.select(top_k=top_k or 0)

@@ -15,6 +15,7 @@ from visualizer.runs.writer import Writer, writer_of
 from visualizer.runs.written import Beam, Difference, OneByOne, Written
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
+from visualizer.settings.fields import changed
 from visualizer.settings.link import chosen_in
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.check_line import check_line
@@ -81,8 +82,8 @@ def _steps(run: Run, writer: Writer, how: OneByOne, written: Written, selection:
     mount(
         generation_steps(
             steps_picture(run, writer, how, written),
-            step=selection.step,
-            row_layer=selection.row_layer,
+            step=selection.generate.step,
+            row_layer=selection.generate.row_layer,
             key=key,
             seq=state.last_seq(key),
         ),
@@ -92,7 +93,7 @@ def _steps(run: Run, writer: Writer, how: OneByOne, written: Written, selection:
 
 def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selection: Selection) -> None:
     """Ask for the next token; revealed, what was written up to it, and the way to the one after."""
-    index = min(selection.step, len(written.steps) - 1)
+    index = min(selection.generate.step, len(written.steps) - 1)
     step = written.steps[index]
     question = TokenQuestion(
         result=("generate", how, index),
@@ -108,7 +109,7 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
         say_covered(say("weights"))
     else:
         upto = replace(written, steps=written.steps[: index + 1])
-        _steps(run, writer, how, upto, replace(selection, step=index))
+        _steps(run, writer, how, upto, changed(selection, step=index))
     if index + 1 < len(written.steps):
         st.button(
             say("predict_next"),
@@ -140,11 +141,11 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
             n_finished=sum(nodes[index].finished for index in best),
         ),
         say("never_written", never=never) if never else "",
-        say("without_cache") if selection.cached else "",
+        say("without_cache") if selection.generate.cached else "",
     ]
     st.caption(" ".join(filter(None, said)))
     key = "generation_tree"
-    mount(generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take)
+    mount(generation_tree(nodes, best, node=selection.generate.node, key=key, seq=state.last_seq(key)), shown=_take)
 
 
 def _take(event: object) -> None:

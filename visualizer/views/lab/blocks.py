@@ -38,7 +38,7 @@ def render(case: Case) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="block_choices"):
         widgets.choice("block_size", width=120)
         widgets.choice("block_tokens", width=160)
-    size, n_tokens = int(case.selection.block_size), _n_tokens(case)
+    size, n_tokens = int(case.selection.lab.block_size), _n_tokens(case)
     expression = expression_of(case)
     if expression is None and n_tokens is not None:
         st.caption(say("of_the_text", n_tokens=n_tokens, n_queries=case.size[0], n_keys=case.size[1]))
@@ -150,5 +150,5 @@ def _panel(found: Blocks) -> Panel:
 
 def _n_tokens(case: Case) -> int | None:
     """Choose the number of tokens that the mask is laid on; None for those of the text."""
-    tokens = case.selection.block_tokens
+    tokens = case.selection.lab.block_tokens
     return None if tokens == "text" else int(tokens)

@@ -126,7 +126,7 @@ class Case:
 def case_of(run: Run, selection: Selection) -> Case:
     """The case that is looked at."""
     found = attentions_over_tokens(run)
-    asked = attention_named(selection.attention, run.settings.architecture)
+    asked = attention_named(selection.lab.attention, run.settings.architecture)
     return case_in(run, selection, asked if asked in found else found[0])
 
 

@@ -75,8 +75,8 @@ def crop_of(case: Case, allowed: Tensor) -> Crop:
             widgets.number("crop_query", step=LARGEST // 2, width=140)
         if n_keys > LARGEST:
             widgets.number("crop_key", step=LARGEST // 2, width=140)
-    query = min(case.selection.crop_query, max(0, n_queries - LARGEST))
-    key = min(case.selection.crop_key, max(0, n_keys - LARGEST))
+    query = min(case.selection.lab.crop_query, max(0, n_queries - LARGEST))
+    key = min(case.selection.lab.crop_key, max(0, n_keys - LARGEST))
     cells = allowed[query : query + LARGEST, key : key + LARGEST]
     drawn = [
         say("part", first=first, last=first + count - 1, size=size)

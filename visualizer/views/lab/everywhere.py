@@ -77,7 +77,7 @@ def _planes(case: Case) -> Iterator[Plane]:
     run, kind = cached_run(case.run.settings), without_layer(case.module)
     masks = {layer_of(path): mask for path, mask in run.promised.items() if without_layer(path) == kind}
     n_items, n_heads = len(run.batches[case.attention.queries]), run.settings.n_heads
-    by_head = asks_for_head(getattr(case.selection, case.attention.intent))
+    by_head = asks_for_head(getattr(case.selection.lab, case.attention.intent))
     for layer, mask in masks.items():
         given = torch.ones(1, 1, 1, 1, dtype=torch.bool) if mask.allowed is None else mask.allowed
         allowed = given.expand(n_items, n_heads, *case.size)

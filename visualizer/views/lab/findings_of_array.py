@@ -71,9 +71,9 @@ def _judge(
 
 def _said_of(case: Case, plane: Plane, destination: Destination) -> tuple[MaskContext, Intent | None]:
     """Return what is said of the tokens of one mask, and of what it should be."""
-    said = TokensSaid(case.selection.array_documents, case.selection.array_padding)
+    said = TokensSaid(case.selection.lab.array_documents, case.selection.lab.array_padding)
     (n_queries, n_keys), at = plane.allowed.shape, dict(plane.index)
-    before = case.selection.keys_before if n_queries != n_keys else 0
+    before = case.selection.lab.keys_before if n_queries != n_keys else 0
     before = before if before >= 0 else max(0, n_keys - n_queries)
     context = said.context(n_queries, n_keys, before, at.get("sequence", 0), at.get("head", 0))
     if destination.rows == "queries":

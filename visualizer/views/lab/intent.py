@@ -37,10 +37,10 @@ def chosen_intent(case: Case, context: MaskContext | None = None) -> Intent | No
 
 def intent_of_array(case: Case, context: MaskContext) -> Intent | None:
     """Return the intention for a loaded array over some tokens; None where nothing was."""
-    found, selection = read_intent(case.selection.intent_array), case.selection
+    found, before = read_intent(case.selection.lab.intent_array), case.selection.lab.keys_before
     if found is None or found.kind in (*CELLS_OF_THEIR_OWN, "expression"):
         return _worked_out(found, context)
-    cache = selection.keys_before if selection.keys_before >= 0 and context.n_queries != context.n_keys else None
+    cache = before if before >= 0 and context.n_queries != context.n_keys else None
     documents, padding = len(set(context.key_segments)) > 1, any(context.key_is_padding)
     return replace(found, cache=cache if found.follows_position else None, documents=documents, padding=padding)
 
@@ -90,7 +90,7 @@ def render(case: Case) -> None:
     """Draw the question about the mask of the head that is looked at."""
     name, context = case.attention.intent, case.context
     has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
-    question(name, getattr(case.selection, name), context, "+padding" if has["padding"] else "")
+    question(name, getattr(case.selection.lab, name), context, "+padding" if has["padding"] else "")
     intent = chosen_intent(case)
     if intent is None or intent.kind in CELLS_OF_THEIR_OWN:
         return

@@ -112,7 +112,7 @@ def _refuse(error: ValueError) -> None:
 
 
 def _array(case: Case, given: Tensor, questions: AbstractContextManager[object]) -> None:
-    place = case.selection.passed_to
+    place = case.selection.lab.passed_to
     described = say("array", shape=_shape(given), dtype=_type_of(given))
     if place == "ask":
         st.markdown(f"{described} {say('depends')}")
@@ -145,7 +145,7 @@ def _heads_in(case: Case, given: Tensor, place: str) -> int:
     if given.dim() != 3 or not DESTINATIONS[place].takes_heads_of_batch:
         return 1
     widgets.number("array_heads", width=200)
-    return case.selection.array_heads or case.run.settings.n_heads
+    return case.selection.lab.array_heads or case.run.settings.n_heads
 
 
 def _remark(remark: Remark) -> None:
@@ -160,7 +160,7 @@ def _judged(
     is_of_keys = destination.rows == "sequences"
     with questions:
         if not is_of_keys:
-            question("intent_array", case.selection.intent_array, None, "")
+            question("intent_array", case.selection.lab.intent_array, None, "")
         about = [] if is_of_keys else ["array_documents"]
         for name in (*about, "array_padding"):
             widgets.line(name, width=100)
@@ -188,7 +188,7 @@ def _with_rows(case: Case, passed: Passed) -> Passed:
     n_queries, n_keys = allowed.shape[-2:]
     if n_queries == 1:
         widgets.segments("one_row", required=True)
-        chosen = case.selection.one_row
+        chosen = case.selection.lab.one_row
         if chosen == "one" or (chosen == "usual" and not passed.axes):
             return passed
     size = max(n_queries, n_keys)
@@ -199,7 +199,7 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
     if len(planes) == 1:
         return planes[0]
     widgets.number("plane", width=200)
-    plane = planes[min(case.selection.plane, len(planes) - 1)]
+    plane = planes[min(case.selection.lab.plane, len(planes) - 1)]
     st.caption(say("plane", plane=plane.name.capitalize(), n_planes=len(planes)) if plane.name else "")
     return plane
 
@@ -207,16 +207,16 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
 def _ask_for_past(case: Case, shown: Plane) -> None:
     """The number of keys before the first query, where the answer depends on it."""
     context = plain_context(*shown.allowed.shape)
-    intent = read_intent(case.selection.intent_array)
+    intent = read_intent(case.selection.lab.intent_array)
     if intent is not None and intent.follows_position:
-        before = case.selection.keys_before
+        before = case.selection.lab.keys_before
         ask_for_past(context, replace(intent, cache=before if before >= 0 else None))
 
 
 def _paint_button(case: Case, crop: Crop) -> None:
     """Paint what is drawn, over a text of as many tokens where it has others."""
     size, settings = tuple(crop.cells.shape), case.run.settings
-    name = "cross" if size[0] != size[1] else case.selection.attention
+    name = "cross" if size[0] != size[1] else case.selection.lab.attention
     painted = case_in(case.run, case.selection, attention_named(name, settings.architecture))
     if size[0] != size[1] and not painted.attention.crosses:
         st.caption(say("not_square"))
@@ -243,7 +243,7 @@ def _paint(case: Case, allowed: Tensor) -> None:
         state.change(**_text_of(case, *allowed.shape))
     source = mask_edits.source_of(allowed, context)
     case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, context))
-    intended = case.selection.intent_array
+    intended = case.selection.lab.intent_array
     meant = {case.attention.intent: intended} if _is_said_of_any_mask(intended) else {}
     state.select(panel="translate", attention=case.attention.name, **meant)  # beside which the painter is
 

@@ -43,8 +43,8 @@ def expression_of(name: str, settings: Settings, context: MaskContext) -> str:
 def scope_of(selection: Selection) -> Scope:
     """The heads that a stroke is for."""
     return Scope(
-        layer=selection.layer if selection.scope in ("layer", "layer_head") else None,
-        head=selection.head if selection.scope in ("head", "layer_head") else None,
+        layer=selection.layer if selection.lab.scope in ("layer", "layer_head") else None,
+        head=selection.head if selection.lab.scope in ("head", "layer_head") else None,
     )
 
 

@@ -52,7 +52,7 @@ def render(case: Case) -> None:
 
 def heads(case: Case) -> None:
     """Draw the choice of the heads that are painted, of the one that is looked at, and of a mask to start from."""
-    chosen = FIELDS["scope"].choices[case.selection.scope].lower()
+    chosen = FIELDS["scope"].choices[case.selection.lab.scope].lower()
     with st.popover(say("paint_for", heads=chosen), key="paint_for"):
         widgets.segments("scope", wrap=True)
         with st.container(horizontal=True):

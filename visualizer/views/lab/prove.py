@@ -19,7 +19,7 @@ from visualizer.runs.paths import layer_of, of_every_layer, without_layer
 from visualizer.runs.promises import Intended, Measurement, Proof, prove
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.settings.settings import Claim
+from visualizer.settings.view_choices import Claim
 from visualizer.stages.registry import entry_of
 from visualizer.state import state, widgets
 from visualizer.views.lab import measure_checkpoint as of_checkpoint
@@ -140,11 +140,11 @@ def _choose(case: Case) -> tuple[Claim, SequenceName]:
         sequence: SequenceName = case.attention.keys
         if case.attention.queries == "target" and not case.attention.crosses and not case.run.attentions:
             _choice("embeddings")
-            sequence = selection.embeddings
+            sequence = selection.lab.embeddings
         if sequence != case.attention.keys:
             return "promised", sequence
         _choice("claim")
-    return selection.claim, sequence
+    return selection.lab.claim, sequence
 
 
 def _choice(name: str) -> None:

@@ -22,7 +22,7 @@ MOST_SHOWN = 300_000
 def render(case: Case) -> None:
     """Draw the choice of a library and the text to copy."""
     widgets.choice("library", help=None, label_visibility="collapsed")
-    translation = TRANSLATIONS[case.selection.library]
+    translation = TRANSLATIONS[case.selection.lab.library]
     st.caption(markdown_safe(translation.note))
     if _layers_differ(case):
         st.caption(say("of_layer", layer=case.selection.layer))

@@ -64,14 +64,14 @@ def render(run: Run, selection: Selection) -> None:
         )
     if is_example:
         st.info(say("worked_example"))
-    elif selection.panel == "load":
+    elif selection.lab.panel == "load":
         load.render(case_of(run, selection))
     else:
         _painting(case_of(run, selection))
 
 
 def _doors(case: Case) -> None:
-    panel = case.selection.panel
+    panel = case.selection.lab.panel
     for name, title, icon, leads_to in (
         ("array", say("array"), "upload_file", "load"),
         ("say", say("write_or_paint"), "edit", "translate" if panel == "load" else panel),
@@ -114,7 +114,7 @@ def _which_mask(case: Case) -> None:
 def _tools(case: Case) -> None:
     offered = [name for name in PANELS if not case.run.attentions or name in TOOLS_OF_CHECKPOINT]
     widgets.choice("panel", offered, help=None, label_visibility="collapsed")
-    panel = case.selection.panel
+    panel = case.selection.lab.panel
     if case.selection.hidden and panel in _OF_RESULTS:
         say_covered(_OF_RESULTS[panel])
     else:

@@ -14,7 +14,8 @@ from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import Token, TokenSequence
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
-from visualizer.settings.settings import MOST_DRAWN, MOST_HEADS
+from visualizer.settings.fields import MOST_HEADS
+from visualizer.settings.settings import MOST_DRAWN
 from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import controls, drafts, state
 from visualizer.state.given import given_recording

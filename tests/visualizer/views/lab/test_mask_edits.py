@@ -14,6 +14,7 @@ from visualizer.runs import masks_in_force
 from visualizer.runs.compute import compute_run
 from visualizer.runs.masks_in_force import SHORT, as_expression, as_source, mask_context, promised_masks
 from visualizer.runs.tokens import encode
+from visualizer.settings.fields import changed
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, is_cells, read_planes
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab import mask_edits
@@ -101,7 +102,7 @@ def test_what_is_put_in_place_holds_alone_on_its_heads_and_changes_no_other(cell
 
 def test_beside_a_decoder_the_padding_of_the_encoder_stays():
     settings = replace(BASE, architecture="encoder-decoder", target="der", mask=("causal", "padding"))
-    case = case_of(compute_run(settings), Selection(attention="decoder"))
+    case = case_of(compute_run(settings), changed(Selection(), attention="decoder"))
     after = mask_edits.put_in_place(settings, EVERYWHERE, "k < 2", case.masks, case.context)
     assert after.mask == ("padding", "custom")
 
@@ -175,9 +176,9 @@ def test_a_narrow_scope_begins_with_what_holds_there():
 
 def test_the_scope_follows_what_is_looked_at():
     looked_at = Selection(layer=1, head=3)
-    scopes = [mask_edits.scope_of(replace(looked_at, scope=scope)) for scope in ("all", "layer", "head")]
+    scopes = [mask_edits.scope_of(changed(looked_at, scope=scope)) for scope in ("all", "layer", "head")]
     assert scopes == [Scope(), Scope(1, None), Scope(None, 3)]
-    assert mask_edits.scope_of(replace(looked_at, scope="layer_head")) == Scope(1, 3)
+    assert mask_edits.scope_of(changed(looked_at, scope="layer_head")) == Scope(1, 3)
 
 
 def test_an_expression_of_the_head_holds_in_each_head_and_survives_being_taken_over():
@@ -201,7 +202,7 @@ def test_an_expression_of_the_sequence_holds_in_each_of_a_batch():
 def test_a_prefix_behind_padding_is_the_same_as_a_mask_an_expression_and_an_intention():
     settings = replace(BASE, mask=("padding", "prefix"), prefix=2, pad=3, pad_side="left")
     run = compute_run(settings)
-    case = case_of(run, Selection(intent="prefix:2+padding"))
+    case = case_of(run, changed(Selection(), intent="prefix:2+padding"))
     said = mask_edits.whole_expression(settings, 0, 0, case.context)
     assert torch.equal(parse(said).evaluate(case.context), case.allowed)
     assert compare(chosen_intent(case), case.allowed, case.context).agrees

@@ -61,7 +61,7 @@ def ready_text_of(choices: Choices) -> ReadyText | None:
         expected = replace(Settings(), weights=PRETRAINED, pretrained_model=MODEL, text=ready.text)
         is_same = all(getattr(settings, name) == getattr(expected, name) for name in _SPEAKS_OF)
         is_here = all(getattr(selection, name) == place for name, place in ready.place.items() if name in _WHERE)
-        if is_same and is_here and selection.view == ready.view and selection.strategy == "greedy":
+        if is_same and is_here and selection.view == ready.view and selection.generate.strategy == "greedy":
             return ready
     return None
 
