@@ -14,8 +14,10 @@ from uuid import uuid4
 from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
-MOST_FILES = 512
-"""The largest number of files that are kept; one more takes the place of the oldest."""
+MOST_FILES, MOST_BYTES = 512, 2**31
+"""So many files of one ending, and bytes of them, are kept; what is saved next takes the place of the oldest."""
+
+_BEGUN = ".part"
 
 
 def save(name: str, content: bytes) -> None:
@@ -26,10 +28,8 @@ def save(name: str, content: bytes) -> None:
     """
     files, folder = _folder()
     files.makedirs(folder, exist_ok=True)
-    kept = [path for path in files.ls(folder, detail=False) if not path.endswith(f"/{name}")]
-    if len(kept) >= MOST_FILES:
-        files.rm_file(min(kept, key=files.modified))
-    begun = f"{folder}/{uuid4().hex}.part"
+    _make_room(files, folder, name, len(content))
+    begun = f"{folder}/{uuid4().hex}{_BEGUN}"
     files.pipe_file(begun, content)
     files.mv(begun, f"{folder}/{name}")
 
@@ -42,6 +42,17 @@ def load(name: str) -> bytes | None:
     except FileNotFoundError:
         return None
     return content
+
+
+def _make_room(files: AbstractFileSystem, folder: str, name: str, n_bytes: int) -> None:
+    """Remove the oldest files that one of a name and a size leaves no room for."""
+    found = {file["name"]: file["size"] for file in files.ls(folder, detail=True)}
+    endings = (Path(name).suffix, _BEGUN)
+    sizes = {path: size for path, size in found.items() if path.endswith(endings) and Path(path).name != name}
+    while sizes and (len(sizes) >= MOST_FILES or sum(sizes.values()) + n_bytes > MOST_BYTES):
+        oldest = min(sizes, key=files.modified)
+        files.rm_file(oldest)
+        del sizes[oldest]
 
 
 def _folder() -> tuple[AbstractFileSystem, str]:

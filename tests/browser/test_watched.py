@@ -27,7 +27,9 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
     page = open_app(source="recording", view="heads")
     with rerun(page, HEADS):
         page.locator("input[type=file]").set_input_files(tmp_path / "mine.headlight")
-    assert link_of(page) == {"source": "recording", "view": "heads", "watched_source": "uploaded"}
+    link = {"source": "recording", "view": "heads", "watched_source": "uploaded"}
+    assert link_of(page) == link | {"watched_file": link_of(page)["watched_file"]}
+    page.reload()
     expect(page.get_by_text("mine.headlight")).to_be_visible()
     expect(panels(page, HEADS)).to_have_count(4)
     settings = Settings(text="the cat sat", n_layers=1, d_model=16, d_ff=16)

@@ -30,6 +30,15 @@ def test_the_oldest_makes_room(monkeypatch):
     assert [store.load(name) for name in "abcd"] == [None, b"b", b"c", b"d"]
 
 
+@pytest.mark.usefixtures("somewhere")
+def test_files_of_one_ending_have_so_many_bytes_together(monkeypatch):
+    monkeypatch.setattr(store, "MOST_BYTES", 10)
+    for name in ("a.one", "b.one", "a.other", "c.one", "d.one"):
+        store.save(name, name[0].encode() * 4)
+    assert [store.load(f"{name}.one") for name in "abcd"] == [None, None, b"cccc", b"dddd"]
+    assert store.load("a.other") == b"aaaa"
+
+
 def test_a_folder_that_cannot_be_written_to_says_so(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("HEADLIGHT_STORE", str(tmp_path / "file" / "store"))

@@ -22,6 +22,7 @@ class WatchedChoice:
 
     watched_source: Opened = setting("none")
     watched_path: str = setting("")
+    watched_file: str = setting("")
     watched_first_query: int = setting(0, most=MOST_DRAWN - 1)
     watched_first_key: int = setting(0, most=MOST_DRAWN - 1)
 

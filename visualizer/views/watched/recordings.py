@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
@@ -21,6 +23,7 @@ from visualizer.state import controls, drafts, state
 from visualizer.state.given import given_recording
 from visualizer.state.state import Choices
 from visualizer.views.watched.on_top import OnTop, draw_tokens
+from visualizer.work import uploads
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
@@ -51,6 +54,14 @@ _REFUSED = "watched_refused"
 _N_UPLOADS = "watched_uploads"
 _ANOTHER = "watched_another"
 _FILES: Kept[tuple[str, str, int, int], WatchedRun] = Kept(room=2)
+_UPLOADS: WeakValueDictionary[str, WatchedRun] = WeakValueDictionary()
+
+
+class _Upload(NamedTuple):
+    """An uploaded recording that is open in a session, and what a link calls it."""
+
+    called: str
+    run: WatchedRun
 
 
 def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> WatchedRun | None:
@@ -100,16 +111,37 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
     """Return what is open, and say why it is not where it should be."""
     match choices.watched.watched_source:
         case "uploaded":
-            kept = drafts.put_by_before(_OPEN)
-            if isinstance(kept, WatchedRun):
-                return kept, ""
-            return None, say("uploaded_elsewhere")
+            return _of_upload(choices.watched.watched_file)
         case "example":
             return _of_file(EXAMPLE, say("example_title"))
         case "given" if given_recording() is None:
             return None, say("started_without")
     file = _file_of(choices)
     return (None, "") if file is None or _is_waiting(file) else _of_file(file, file.name)
+
+
+def _of_upload(called: str) -> tuple[WatchedRun | None, str]:
+    """A recording that was uploaded in this session, or in any and is kept."""
+    kept = drafts.put_by_before(_OPEN)
+    if isinstance(kept, _Upload) and kept.called == called:
+        return kept.run, ""
+    run, title = _UPLOADS.get(called), uploads.name_of(called)
+    try:
+        if run is None and (content := uploads.content_of(called)) is not None:
+            run = _checked(headlight.load(content, most_bytes=MOST_BYTES), title)
+    except ValueError as error:
+        return None, f"{visible(title)}: {error}."
+    if run is None:
+        return None, say("not_kept")
+    _keep_open(called, run)
+    return run, ""
+
+
+def _keep_open(called: str, run: WatchedRun) -> None:
+    """Keep an upload open in this session, and at hand for others that open its link meanwhile."""
+    if called:
+        _UPLOADS[called] = run
+    drafts.put_by(_OPEN, _Upload(called, run))
 
 
 def _file_of(choices: Choices) -> Path | None:
@@ -227,7 +259,7 @@ def _upload() -> None:
         key=key,
         max_upload_size=MOST_BYTES // 2**20,
         on_change=state.on_change(key, _take),
-        help=say("upload_help"),
+        help=say("upload_help", kept=in_bytes(uploads.MOST_BYTES)),
     )
     st.caption(say("upload_cost", most=in_bytes(MOST_BYTES)))
     field, name = WATCHED["watched_path"], "path_of_recording"
@@ -264,14 +296,15 @@ def _take(upload: object) -> None:
 
 def _open_upload(upload: object) -> None:
     drafts.put_by(_WAITING, None)
-    name = str(getattr(upload, "name", "run.headlight"))
+    name, content = str(getattr(upload, "name", "run.headlight")), upload.getvalue()  # type: ignore[attr-defined]
     try:
-        run = _checked(headlight.load(upload.getvalue(), most_bytes=MOST_BYTES), name)  # type: ignore[attr-defined]
+        run = _checked(headlight.load(content, most_bytes=MOST_BYTES), name)
     except ValueError as error:
         drafts.put_by(_REFUSED, f"{visible(name)}: {error}.")
         return
-    drafts.put_by(_OPEN, run)
-    _show("uploaded")
+    called = uploads.keep(name, content)
+    _keep_open(called, run)
+    _show("uploaded", watched_file=called)
 
 
 def _show(source: str, **more: str) -> None:

@@ -103,18 +103,49 @@ def test_the_example_opens_by_a_click_on_its_mistake():
 
 
 def test_an_upload_opens_and_a_bad_one_leaves_it_open(tmp_path):
-    model = nn.MultiheadAttention(8, 2, batch_first=True).eval()
-    x = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0))
-    with headlight.watch(model) as trace:
-        model(x, x, x, need_weights=False)
-    trace.save(tmp_path / "mine.headlight")
     app = open_app()
-    upload(app, "mine.headlight", (tmp_path / "mine.headlight").read_bytes())
+    upload(app, "mine.headlight", recorded(tmp_path))
     assert "mine.headlight" in said(app)
     assert "**The attention sees later tokens.** No errors, no warnings." in said(app)
     upload(app, "bad.headlight", b"\x10" + bytes(40))
     assert "bad" in app.error[0].value
     assert "mine.headlight" in said(app)
+
+
+def recorded(folder: Path) -> bytes:
+    model = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0))
+    with headlight.watch(model) as trace:
+        model(x, x, x, need_weights=False)
+    trace.save(folder / "mine.headlight")
+    return (folder / "mine.headlight").read_bytes()
+
+
+def test_an_upload_is_kept_for_its_link(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADLIGHT_STORE", str(tmp_path / "store"))
+    app = open_app()
+    upload(app, "mine.headlight", recorded(tmp_path))
+    link = link_of(app)
+    recordings._UPLOADS.clear()  # as on another server
+    later = open_app(**link)
+    assert "mine.headlight" in said(later)
+    assert (
+        pictures(later)["headlight_attention_heads"]["rows"] == pictures(app)["headlight_attention_heads"]["rows"]
+    )
+
+    (kept,) = (tmp_path / "store").iterdir()
+    kept.write_bytes(b"another file")
+    recordings._UPLOADS.clear()
+    assert "not kept on this server" in open_app(**link).error[0].value
+    assert "mine.headlight" in said(app.run()), "its own session has it still"
+
+
+def test_an_upload_that_is_not_kept_stays_in_its_session(tmp_path, monkeypatch):
+    monkeypatch.setattr("visualizer.work.uploads.MOST_BYTES", 100)
+    app = open_app()
+    upload(app, "mine.headlight", recorded(tmp_path))
+    assert "watched_file" not in link_of(app)
+    assert "mine.headlight" in said(app.run())
 
 
 def test_the_model_is_the_first_choice_and_the_views_are_those_it_has():
@@ -142,11 +173,7 @@ def test_the_model_is_the_first_choice_and_the_views_are_those_it_has():
 
 
 def test_a_recording_without_what_a_view_needs_says_what_would_keep_it(tmp_path, monkeypatch):
-    model = nn.MultiheadAttention(8, 2, batch_first=True).eval()
-    x = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0))
-    with headlight.watch(model) as trace:
-        model(x, x, x, need_weights=False)
-    trace.save(tmp_path / "mine.headlight")
+    recorded(tmp_path)
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
     for view, missing, keep in (
         ("step", "has attentions alone", "all"),
@@ -166,7 +193,9 @@ def upload(app: AppTest, name: str, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({"watched_source": "uploaded"}, "uploaded in another session"),
+        ({"watched_source": "uploaded"}, "not kept on this server"),
+        ({"watched_source": "uploaded", "watched_file": "../../etc/hostname"}, "not kept on this server"),
+        ({"watched_source": "uploaded", "watched_file": f"{'0' * 32}/a.headlight"}, "not kept on this server"),
         ({"watched_source": "given"}, "this one was started without"),
         ({"watched_source": "path", "watched_path": "nowhere.headlight"}, "there is no such file"),
         ({"watched_source": "path", "watched_path": "/etc/hostname"}, "its name must end in"),
