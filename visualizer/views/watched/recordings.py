@@ -259,9 +259,9 @@ def _upload() -> None:
         key=key,
         max_upload_size=MOST_BYTES // 2**20,
         on_change=state.on_change(key, _take),
-        help=say("upload_help", kept=in_bytes(uploads.MOST_BYTES)),
+        help=say("upload_help"),
     )
-    st.caption(say("upload_cost", most=in_bytes(MOST_BYTES)))
+    st.caption(say("upload_cost", kept=in_bytes(uploads.MOST_BYTES), most=in_bytes(MOST_BYTES)))
     field, name = WATCHED["watched_path"], "path_of_recording"
     st.text_input(
         field.label,
