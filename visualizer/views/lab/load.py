@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 import torch
@@ -29,6 +29,7 @@ from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
 from visualizer.views.lab.intent import ask_for_past, question
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import CALLED, ICONS, Plane, planes_of
+from visualizer.work import uploads
 
 say = texts_of(__name__)
 _FILE = "mask_file"
@@ -48,7 +49,7 @@ def render(case: Case) -> None:
         persist_state="page",
     )
     with uploading:
-        file = _file()
+        file = _file(case.selection.lab.array_file)
     questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
     with questions:
         widgets.choice("passed_to", width=400)
@@ -56,7 +57,7 @@ def render(case: Case) -> None:
         if file is not None:
             if text.strip():
                 st.caption(say("both_given"))
-            array = _one_of(uploaded(*file))
+            array = _one_of(uploaded(file.name, file.content))
         elif text.strip():
             array = pasted(text)
         else:
@@ -67,11 +68,21 @@ def render(case: Case) -> None:
     _array(case, array, questions)
 
 
-def _file() -> tuple[str, bytes] | None:
-    """The name and the bytes of the file uploaded last, kept here since its field forgets it off the page."""
+class _File(NamedTuple):
+    """An uploaded file, and what a link calls it; "" where it is in this session alone."""
+
+    name: str
+    content: bytes
+    called: str = ""
+
+
+def _file(called: str) -> _File | None:
+    """The file that is uploaded, or that a link calls so."""
 
     def keep(upload: Any) -> None:  # noqa: ANN401 - what Streamlit has of a file; None for none
-        drafts.put_by(_FILE, None if upload is None else (upload.name, upload.getvalue()))
+        file = None if upload is None else _kept(upload.name, upload.getvalue())
+        drafts.put_by(_FILE, file)
+        state.select(array_file="" if file is None else file.called)
 
     upload = st.file_uploader(
         say("upload"),
@@ -80,16 +91,26 @@ def _file() -> tuple[str, bytes] | None:
         help=say("upload_help", endings=", ".join(ENDINGS)),
         on_change=state.on_change(_FILE, keep),
     )
-    match drafts.put_by_before(_FILE):
-        case (str(name), bytes(content)):
-            if upload is None:
-                with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                    st.caption(say("kept", name=markdown_safe(visible_whole(name))), width="content")
-                    st.button(
-                        say("remove"), key="remove_file", on_click=state.callback(keep, None), type="tertiary"
-                    )
-            return name, content
-    return None
+    file = drafts.put_by_before(_FILE)
+    if not isinstance(file, _File) or called not in ("", file.called):
+        file = _of_link(called)
+        drafts.put_by(_FILE, file)
+    if file is None and called:
+        st.caption(say("not_kept", name=markdown_safe(visible_whole(uploads.name_of(called)))))
+    if file is not None and upload is None:  # its field forgets it off the page
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(say("kept", name=markdown_safe(visible_whole(file.name))), width="content")
+            st.button(say("remove"), key="remove_file", on_click=state.callback(keep, None), type="tertiary")
+    return file
+
+
+def _kept(name: str, content: bytes) -> _File:
+    return _File(name, content, uploads.keep(name, content))
+
+
+def _of_link(called: str) -> _File | None:
+    content = uploads.content_of(called)
+    return None if content is None else _File(uploads.name_of(called), content, called)
 
 
 def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:

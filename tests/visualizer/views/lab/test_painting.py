@@ -210,6 +210,24 @@ def test_a_file_stays_while_the_other_door_is_open_until_it_is_removed():
     assert "An array of **3 × 3**" in said(app)
 
 
+def test_an_uploaded_array_is_kept_for_its_link(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADLIGHT_STORE", str(tmp_path))
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
+    link = {name: in_link(app, name) for name in app.query_params}
+    later = open_app(**link)
+    assert "An array of **2 × 2**" in said(later)
+    assert markdown_safe("good.csv") in said(later)
+    (kept,) = tmp_path.iterdir()
+    kept.unlink()
+    elsewhere = open_app(**link)
+    assert "is not kept on this server" in said(elsewhere)
+    assert "An array" not in said(elsewhere)
+    later.button(key="remove_file").click().run()
+    assert "array_file" not in later.query_params
+    assert "An array" not in said(later)
+
+
 def test_a_file_that_the_server_lost_was_not_taken_away(monkeypatch):
     app = open_app(**LINK, panel="load", architecture="decoder")
     app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
