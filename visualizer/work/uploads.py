@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+from typing import NamedTuple
 
 from visualizer import store
 
@@ -15,29 +16,34 @@ _logger = logging.getLogger(__name__)
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
-def keep(name: str, content: bytes) -> str:
-    """Keep a file, and give what a link calls it; "" where it is too long, or there is no place for it."""
+class Upload(NamedTuple):
+    """An uploaded file, and what a link calls it; "" where it is in its session alone."""
+
+    name: str
+    content: bytes
+    called: str
+
+
+def keep(name: str, content: bytes) -> Upload:
+    """Keep a file for its link, unless it is too long, or there is no place for it."""
     if len(content) > MOST_BYTES:
-        return ""
+        return Upload(name, content, "")
     digest = _digest(content)
     try:
         store.save(_file(digest), content)
     except OSError:
         _logger.warning("an upload was not kept", exc_info=True)
-        return ""
-    return f"{digest}/{name}"
+        return Upload(name, content, "")
+    return Upload(name, content, f"{digest}/{name}")
 
 
-def content_of(called: str) -> bytes | None:
-    """Read what a link calls so; None where it is not kept, or not any more."""
-    digest = called.partition("/")[0]
+def find(called: str) -> Upload | None:
+    """The file that a link calls so; None where it is not kept, or not any more."""
+    digest, _, name = called.partition("/")
     content = store.load(_file(digest)) if _DIGEST.fullmatch(digest) else None
-    return content if content is not None and _digest(content) == digest else None
-
-
-def name_of(called: str) -> str:
-    """The name of the file that was uploaded."""
-    return called.partition("/")[2]
+    if content is None or _digest(content) != digest:
+        return None
+    return Upload(name, content, called)
 
 
 def _file(digest: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import streamlit as st
 import torch
@@ -30,6 +30,7 @@ from visualizer.views.lab.intent import ask_for_past, question
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import CALLED, ICONS, Plane, planes_of
 from visualizer.work import uploads
+from visualizer.work.uploads import Upload
 
 say = texts_of(__name__)
 _FILE = "mask_file"
@@ -68,19 +69,11 @@ def render(case: Case) -> None:
     _array(case, array, questions)
 
 
-class _File(NamedTuple):
-    """An uploaded file, and what a link calls it; "" where it is in this session alone."""
-
-    name: str
-    content: bytes
-    called: str = ""
-
-
-def _file(called: str) -> _File | None:
+def _file(called: str) -> Upload | None:
     """The file that is uploaded, or that a link calls so."""
 
     def keep(upload: Any) -> None:  # noqa: ANN401 - what Streamlit has of a file; None for none
-        file = None if upload is None else _kept(upload.name, upload.getvalue())
+        file = None if upload is None else uploads.keep(upload.name, upload.getvalue())
         drafts.put_by(_FILE, file)
         state.select(array_file="" if file is None else file.called)
 
@@ -92,25 +85,16 @@ def _file(called: str) -> _File | None:
         on_change=state.on_change(_FILE, keep),
     )
     file = drafts.put_by_before(_FILE)
-    if not isinstance(file, _File) or called not in ("", file.called):
-        file = _of_link(called)
+    if not isinstance(file, Upload) or called not in ("", file.called):
+        file = uploads.find(called)
         drafts.put_by(_FILE, file)
     if file is None and called:
-        st.caption(say("not_kept", name=markdown_safe(visible_whole(uploads.name_of(called)))))
+        st.caption(say("not_kept", name=markdown_safe(visible_whole(called.partition("/")[2]))))
     if file is not None and upload is None:  # its field forgets it off the page
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(say("kept", name=markdown_safe(visible_whole(file.name))), width="content")
             st.button(say("remove"), key="remove_file", on_click=state.callback(keep, None), type="tertiary")
     return file
-
-
-def _kept(name: str, content: bytes) -> _File:
-    return _File(name, content, uploads.keep(name, content))
-
-
-def _of_link(called: str) -> _File | None:
-    content = uploads.content_of(called)
-    return None if content is None else _File(uploads.name_of(called), content, called)
 
 
 def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:

@@ -25,6 +25,7 @@ from visualizer.state.state import Choices
 from visualizer.views.watched.on_top import OnTop, draw_tokens
 from visualizer.work import uploads
 from visualizer.work.cache import Kept
+from visualizer.work.uploads import Upload
 
 say = texts_of(__name__)
 MOST_BYTES = 2**28
@@ -57,7 +58,7 @@ _FILES: Kept[tuple[str, str, int, int], WatchedRun] = Kept(room=2)
 _UPLOADS: WeakValueDictionary[str, WatchedRun] = WeakValueDictionary()
 
 
-class _Upload(NamedTuple):
+class _Opened(NamedTuple):
     """An uploaded recording that is open in a session, and what a link calls it."""
 
     called: str
@@ -123,25 +124,25 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
 def _of_upload(called: str) -> tuple[WatchedRun | None, str]:
     """A recording that was uploaded in this session, or in any and is kept."""
     kept = drafts.put_by_before(_OPEN)
-    if isinstance(kept, _Upload) and kept.called == called:
+    if isinstance(kept, _Opened) and kept.called == called:
         return kept.run, ""
-    run, title = _UPLOADS.get(called), uploads.name_of(called)
+    if (run := _UPLOADS.get(called)) is not None:
+        drafts.put_by(_OPEN, _Opened(called, run))
+        return run, ""
+    upload = uploads.find(called)
+    return (None, say("not_kept")) if upload is None else _opened(upload)
+
+
+def _opened(upload: Upload) -> tuple[WatchedRun | None, str]:
+    """Open an upload in this session, and have it at hand for others that open its link meanwhile."""
     try:
-        if run is None and (content := uploads.content_of(called)) is not None:
-            run = _checked(headlight.load(content, most_bytes=MOST_BYTES), title)
+        run = _checked(headlight.load(upload.content, most_bytes=MOST_BYTES), upload.name)
     except ValueError as error:
-        return None, f"{visible(title)}: {error}."
-    if run is None:
-        return None, say("not_kept")
-    _keep_open(called, run)
+        return None, f"{visible(upload.name)}: {error}."
+    if upload.called:
+        _UPLOADS[upload.called] = run
+    drafts.put_by(_OPEN, _Opened(upload.called, run))
     return run, ""
-
-
-def _keep_open(called: str, run: WatchedRun) -> None:
-    """Keep an upload open in this session, and at hand for others that open its link meanwhile."""
-    if called:
-        _UPLOADS[called] = run
-    drafts.put_by(_OPEN, _Upload(called, run))
 
 
 def _file_of(choices: Choices) -> Path | None:
@@ -297,14 +298,12 @@ def _take(upload: object) -> None:
 def _open_upload(upload: object) -> None:
     drafts.put_by(_WAITING, None)
     name, content = str(getattr(upload, "name", "run.headlight")), upload.getvalue()  # type: ignore[attr-defined]
-    try:
-        run = _checked(headlight.load(content, most_bytes=MOST_BYTES), name)
-    except ValueError as error:
-        drafts.put_by(_REFUSED, f"{visible(name)}: {error}.")
-        return
-    called = uploads.keep(name, content)
-    _keep_open(called, run)
-    _show("uploaded", watched_file=called)
+    kept = uploads.keep(name, content)
+    run, problem = _opened(kept)
+    if run is None:
+        drafts.put_by(_REFUSED, problem)
+    else:
+        _show("uploaded", watched_file=kept.called)
 
 
 def _show(source: str, **more: str) -> None:
