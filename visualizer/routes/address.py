@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -51,6 +51,7 @@ class Part:
     layers: tuple[int, ...] = setting((), kind="places", most=MOST_LAYERS - 1)
     precision: StepsOrExact = setting("exact")
     at: str = setting("")
+    recorded: str = setting("", kind="identifier")
     version: str = setting("", kind="identifier")
 
     @property
@@ -83,8 +84,8 @@ class Address:
     @property
     def tag(self) -> str:
         """The same for the same bytes, and for no others: a hash of all that they depend on."""
-        wanted = (self.name, self.format, self.settings, self.selection, self.part.layers, self.part.precision)
-        return hashlib.sha256(repr((version_here(), *wanted, self.part.places)).encode()).hexdigest()[:32]
+        wanted = (self.name, self.format, self.settings, self.selection, replace(self.part, version=""))
+        return hashlib.sha256(repr((version_here(), *wanted)).encode()).hexdigest()[:32]
 
 
 def read_stage_address(file: str, query: Mapping[str, Sequence[str]]) -> Address:
@@ -122,6 +123,7 @@ def picture_address(
     *,
     for_colors: bool = False,
     at: str = "",
+    recorded: str = "",
 ) -> str | None:
     """The address of what a picture draws, from the page's own; None where no link carries the settings.
 
@@ -132,10 +134,11 @@ def picture_address(
         n_numbers: how many numbers from 0 to 1 it has; many travel in steps of 16 bits.
         for_colors: whether they are seen as colours alone, as while something is dragged: in steps of 8 bits.
         at: the row and the column around which a large stage of another model is drawn, such as ``8,1400``.
+        recorded: the token of a recorded run, whose settings no link carries.
     """
     shown = changed(Selection(), **{name: value_in(selection, name) for name in _COUNTS[view]})
     precision = "8" if for_colors else "16" if n_numbers > MOST_EXACT else ""
-    part = {"precision": precision, "at": at}
+    part = {"precision": precision, "at": at, "recorded": recorded}
     return _address(f"pictures/{view}", settings, shown, {name: value for name, value in part.items() if value})
 
 
@@ -153,7 +156,9 @@ def link_to_stage(settings: Settings, path: str, batch: int) -> str:
 
 def _address(path: str, settings: Settings, shown: Selection, part: Mapping[str, str]) -> str | None:
     if settings.weights == RECORDED:
-        return None
+        if "recorded" not in part:
+            return None
+        settings = Settings()  # the token says what it is of
     settings = as_asked(settings)
     link = write_query(settings, shown)
     if read_query({name: [value] for name, value in link.items()})[:2] != (settings, shown):

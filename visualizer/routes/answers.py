@@ -25,6 +25,7 @@ from visualizer.pictures.token_way import Taken, stack_of, taken_at
 from visualizer.routes.address import OF_RUN, Address, Format, link_to_stage
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import attention_modules, of_every_layer, without_layer
+from visualizer.runs.recorded import run_of
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
 from visualizer.settings.settings import Selection, Settings
@@ -59,7 +60,7 @@ def answer_stage(address: Address) -> Answer:
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
-    run = _run_of(address.settings)
+    run = _run_of(address)
     if address.format in OF_RUN or address.format in _SCRIPTS:
         return Answer(_file(run, address))
     run = _holding(run, address.name, address.selection)
@@ -117,20 +118,28 @@ def answer_picture(address: Address) -> Answer:
 
 
 def _heads(address: Address) -> HeadsPicture:
-    return _of_attention(_run_of(address.settings), address)
+    return _of_attention(_run_of(address), address)
 
 
 def _compare(address: Address) -> ComparePicture:
+    if address.part.recorded:
+        a = _run_of(address)
+        if a.repeat is None:
+            raise ValueError(say("not_repeated"))
+        b = a.repeat(replace(a.settings, mask=address.selection.compare.mask_b))
+        return ComparePicture(_of_attention(a, address), _of_attention(b, address))
     settings_a, settings_b = compared_settings(address.settings, address.selection)
-    b = _run_of(settings_b)  # first, since the page begins with A and each waits for what the other computes
-    a = _run_of(settings_a)
+    b = _run_with(settings_b)  # first, since the page begins with A and each waits for what the other computes
+    a = _run_with(settings_a)
     return ComparePicture(_of_attention(a, address), _of_attention(b, address))
 
 
 def _way(address: Address) -> Taken:
     if address.part.layers or address.part.at:
         raise ValueError(say("way_of_all"))
-    run = _seen(_run_of(address.settings), address.selection)
+    run = _run_of(address)
+    if run.seen is None:
+        run = _seen(run, address.selection)
     run = cached_operations(run) if run.attentions else run
     stack = stack_of(run, address.selection.stage)
     if stack is None:
@@ -144,7 +153,7 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
     def drawn(address: Address) -> StepPicture:
         if address.part.layers:
             raise ValueError(say("stage_in_one_layer"))
-        run, at = _run_of(address.settings), address.part.places
+        run, at = _run_of(address), address.part.places
         run = _holding(run, address.selection.stage, address.selection)
         seen = run if run.seen is not None else _seen(run, address.selection)
         if at and (seen.seen is None or len(at) != 2):
@@ -191,8 +200,17 @@ def _of_attention(run: Run, address: Address) -> HeadsPicture:
     return heads_picture(seen, attention_of(modules, selection.stage), selection, address.part.layers)
 
 
-def _run_of(settings: Settings) -> Run:
-    """The run of all that an address asks for: no part of it is left out, as the page would with a remark."""
+def _run_of(address: Address) -> Run:
+    """The run that an address is of."""
+    if not address.part.recorded:
+        return _run_with(address.settings)
+    if (run := run_of(address.part.recorded)) is None:
+        raise ValueError(say("not_open"))
+    return run
+
+
+def _run_with(settings: Settings) -> Run:
+    """The run of all settings: no part of them is left out, as the page would with a remark."""
     run = cached_run(settings, is_passing=True)
     if run.complaints:
         raise ValueError(run.complaints[0])

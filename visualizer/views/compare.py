@@ -30,6 +30,7 @@ from visualizer.pictures.heads import attention_of, draw_heads, heads_picture
 from visualizer.routes.address import picture_address
 from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
+from visualizer.runs.recorded import token_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
@@ -270,8 +271,9 @@ def _grids(
     layer = min(selection.layer, len(a.modules) - 1)
     shown = replace(selection, stage=f"{a.kind}.weights", layer=layer)
     numbers = a.n_weights + b.n_weights
-    address = picture_address("compare", run.settings, shown, numbers)
-    unturned = picture_address("compare", *before_turning(run.settings, shown, dials), numbers)
+    recorded = token_of(run)
+    address = picture_address("compare", run.settings, shown, numbers, recorded=recorded)
+    unturned = picture_address("compare", *before_turning(run.settings, shown, dials), numbers, recorded=recorded)
 
     def show(event: object) -> None:
         changes = turned(event, dials)

@@ -13,6 +13,7 @@ from visualizer.guide.walking import light_at
 from visualizer.pictures.heads import draw_heads, heads_picture, modules_of
 from visualizer.routes.address import MOST_EXACT, MOST_WRITTEN, picture_address
 from visualizer.runs.paths import attention_modules
+from visualizer.runs.recorded import token_of
 from visualizer.runs.run import Run
 from visualizer.server.mount import mount
 from visualizer.settings.dials import before_turning, dials_of, turned
@@ -52,7 +53,8 @@ def render(run: Run, selection: Selection) -> None:
     shown = replace(selection, stage=f"{kind}.weights", layer=layer)
     is_large = len(rows.labels) * len(columns.labels) > MOST_WRITTEN
     for_colors = is_large and numbers > MOST_EXACT and selection.heads.drawn != "lines"  # which have a least weight
-    address = picture_address("heads", run.settings, shown, numbers, for_colors=for_colors)
+    recorded = token_of(run)
+    address = picture_address("heads", run.settings, shown, numbers, for_colors=for_colors, recorded=recorded)
     sizes = (len(rows.labels), len(columns.labels))
     dials = dials_of(run.settings, kind, *sizes, asked_width=selection.asked_width)
     before = before_turning(run.settings, shown, dials)

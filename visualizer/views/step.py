@@ -32,6 +32,7 @@ from visualizer.routes.address import MOST_IN_MESSAGE, picture_address
 from visualizer.runs.head_notes import blocking, head_note
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import layer_of, with_layer, without_layer
+from visualizer.runs.recorded import token_of
 from visualizer.runs.run import Run
 from visualizer.runs.watched import in_bytes
 from visualizer.safe_text import markdown_safe, visible_whole
@@ -252,8 +253,9 @@ def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: Ste
         return None
     if run.seen is None:
         return picture_address(name, run.settings, _looking_at(selection, cell))
-    looked_at = replace(selection, stage=cell.path, layer=0, batch=0)
-    return picture_address(name, run.settings, looked_at, at=f"{cell.row},{cell.column}")
+    looked_at = replace(selection, stage=cell.path, layer=0, batch=cell.batch)
+    at = f"{cell.row},{cell.column}"
+    return picture_address(name, run.settings, looked_at, at=at, recorded=token_of(run))
 
 
 def _looking_at(selection: Selection, cell: Cell) -> Selection:

@@ -13,6 +13,7 @@ from visualizer.guide.walking import light_at
 from visualizer.pictures.token_way import NotFollowedError, stack_of, stacks_of, taken_at
 from visualizer.routes.address import MOST_IN_MESSAGE, picture_address
 from visualizer.runs.paths import layer_of
+from visualizer.runs.recorded import token_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import visible_whole
 from visualizer.server.mount import mount
@@ -88,7 +89,7 @@ def _address(run: Run, selection: Selection, stack: str, way: TokenWay) -> str |
     batch = selection.batch if run.seen is None else 0
     middle = way.first + way.norms.shape[1] // 2
     shown = replace(selection, stage=stage, query=middle, batch=batch)
-    return picture_address("way", run.settings, shown)
+    return picture_address("way", run.settings, shown, recorded=token_of(run))
 
 
 def _covered(run: Run) -> None:

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -24,15 +25,23 @@ from streamlit.web.server.starlette.starlette_gzip_middleware import SelectiveGZ
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.unpacking import unpacked
+from visualizer.pictures.compare import ComparePicture
 from visualizer.pictures.heads import heads_picture
+from visualizer.pictures.step import Place, equation
 from visualizer.pictures.token_way import stacks_of, taken_at
 from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
 from visualizer.routes.served import ROUTES
+from visualizer.runs.operations_run import run_of_operations
+from visualizer.runs.paths import attention_modules
+from visualizer.runs.recorded import token_of
+from visualizer.runs.recordings import run_recording
+from visualizer.runs.watched import WatchedRun
 from visualizer.server.mount import script
 from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
+from visualizer.views.watched.make_example import example_trace
 from visualizer.work.cache import cached_run
 from visualizer.work.cached_operations import cached_operations
 
@@ -87,6 +96,27 @@ def test_every_operation_of_a_checkpoint_has_an_address(client, tmp_path, monkey
     stack = stacks_of(run)[0]
     way = client.get(f"/pictures/way?{urlencode(link | {'stage': stack, 'query': '1'})}")
     assert way.content == taken_at(run, stack, 1).packed("exact")
+
+
+def test_numbers_of_a_recording_are_those_of_the_run_that_is_open(client):
+    def answer(view, run, **link):
+        return client.get(f"/pictures/{view}?{urlencode({'recorded': token_of(run), **link})}")
+
+    watched = WatchedRun(example_trace(), "")
+    run, operations = run_recording(watched, watched.trace[0], 0), run_of_operations(watched)
+    kind = attention_modules(run.trace)[0].replace(".layers.0", "")
+    link = {"stage": f"{kind}.weights", "mask_b": "sliding_window"}
+    picture = heads_picture(run, kind, Selection())
+    assert answer("heads", run, **link).content == picture.packed("exact")
+    other = run.repeat(replace(run.settings, mask=("sliding_window",)))
+    both = ComparePicture(picture, heads_picture(other, kind, Selection()))
+    assert answer("compare", run, **link).content == both.packed("exact")
+    path = next(path for path in operations.trace if path.endswith("linear1.linear"))
+    drawn = equation(operations, Place(path, 0, 0, (1, 2)))
+    assert answer("step", operations, stage=path, at="1,2").content == drawn.packed("exact")
+    stack = stacks_of(operations)[0]
+    assert answer("way", operations, stage=stack).content == taken_at(operations, stack, 8).packed("exact")
+    assert "no longer open here" in client.get(f"/pictures/heads?recorded={'0' * 32}").text
 
 
 def test_a_stage_is_sent_bit_by_bit(client):

@@ -100,6 +100,8 @@ def test_the_example_opens_by_a_click_on_its_mistake():
     assert link_of(app)["watched_source"] == "example"
     heads = pictures(app)["headlight_attention_heads"]
     assert (heads["layer"], heads["rows"]["labels"]) == (1, list(TOKENS))
+    assert "recorded=" in heads["address"]
+    assert not heads["arrays"]
 
 
 def test_an_upload_opens_and_a_bad_one_leaves_it_open(tmp_path):
