@@ -1,4 +1,4 @@
-"""Recorded runs by a token: no link says what they are of, so that the address of their numbers does not either."""
+"""Recorded runs by a token, for the address of their numbers: no link says what they are of."""
 
 from __future__ import annotations
 

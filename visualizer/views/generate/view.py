@@ -45,8 +45,8 @@ def render(run: Run, selection: Selection) -> None:
         return
     for remark in writer.remarks:
         st.caption(remark)
-    choose_strategy(selection, writer, len(run.vocabulary))
-    how = chosen_strategy(selection, writer, len(run.vocabulary))
+    choose_strategy(selection.generate, writer, len(run.vocabulary))
+    how = chosen_strategy(selection.generate, writer, len(run.vocabulary))
     try:
         if isinstance(how, Beam):
             if selection.hidden:
