@@ -25,7 +25,7 @@ from visualizer.pictures.token_way import Taken, stack_of, taken_at
 from visualizer.routes.address import OF_RUN, Address, Format, link_to_stage
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import attention_modules, of_every_layer, without_layer
-from visualizer.runs.recorded import run_of
+from visualizer.runs.recorded import run_of, under
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
 from visualizer.settings.settings import Selection, Settings
@@ -124,9 +124,7 @@ def _heads(address: Address) -> HeadsPicture:
 def _compare(address: Address) -> ComparePicture:
     if address.part.recorded:
         a = _run_of(address)
-        if a.repeat is None:
-            raise ValueError(say("not_repeated"))
-        b = a.repeat(replace(a.settings, mask=address.selection.compare.mask_b))
+        b = under(a, address.selection.compare.mask_b)
         return ComparePicture(_of_attention(a, address), _of_attention(b, address))
     settings_a, settings_b = compared_settings(address.settings, address.selection)
     b = _run_with(settings_b)  # first, since the page begins with A and each waits for what the other computes

@@ -1,13 +1,16 @@
-"""Recorded runs by a token, for the address of their numbers: no link says what they are of."""
+"""Recorded runs under another mask; and by a token, for the address of their numbers, as no link names them."""
 
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
+from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.settings.fields import RECORDED
 
+say = texts_of(__name__)
 _RUNS: WeakValueDictionary[str, Run] = WeakValueDictionary()
 
 
@@ -19,6 +22,22 @@ def token_of(run: Run) -> str:
 def run_of(token: str) -> Run | None:
     """The run of a token; None where its recording is no longer open here."""
     return _RUNS.get(token)
+
+
+def under(run: Run, mask: tuple[str, ...]) -> Run:
+    """A recorded run under other masks: the last one is kept, as a picture asks for it layer by layer.
+
+    Raises:
+        ValueError: its queries and keys were not recorded.
+    """
+    if run.repeat is None:
+        raise ValueError(say("not_repeated"))
+    kept: dict[tuple[str, ...], Run] = run.once("under", dict)
+    if (found := kept.get(mask)) is None:
+        found = run.repeat(replace(run.settings, mask=mask))
+        kept.clear()
+        kept[mask] = found
+    return found
 
 
 def _new_token(run: Run) -> str:

@@ -30,7 +30,7 @@ from visualizer.pictures.heads import attention_of, draw_heads, heads_picture
 from visualizer.routes.address import picture_address
 from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
-from visualizer.runs.recorded import token_of
+from visualizer.runs.recorded import token_of, under
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
@@ -83,7 +83,7 @@ def render(run: Run, selection: Selection) -> None:
     _about_masks(run, selection)
     if run.repeat is not None:
         st.caption(say("of_recording"), width="content")
-        a, b = run, run.repeat(replace(run.settings, mask=selection.compare.mask_b))
+        a, b = run, under(run, selection.compare.mask_b)
     else:
         settings = compared_settings(run.settings, selection)
         try:

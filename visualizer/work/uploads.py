@@ -32,7 +32,7 @@ def keep(name: str, content: bytes) -> Upload:
     try:
         store.save(_file(digest), content)
     except OSError:
-        _logger.warning("an upload was not kept", exc_info=True)
+        _logger.warning("not kept: %s", name, exc_info=True)
         return Upload(name, content, "")
     return Upload(name, content, f"{digest}/{name}")
 
