@@ -222,6 +222,21 @@ def test_a_pasted_array_is_read_or_refused_in_one_sentence(text, said):
     assert said is None or said in [block.value for block in app.markdown]
 
 
+def test_a_pasted_array_is_in_the_link_unless_it_is_long():
+    app = open_app(view="lab", panel="load", architecture="decoder", text="a b")
+    app.text_area(key="pasted_mask").set_value("[[1, 0],\n [1, 1]]").run()
+    later = open_app(**{name: in_link(app, name) for name in app.query_params})
+    assert later.text_area(key="pasted_mask").value == "[[1, 0],\n [1, 1]]"
+    assert "An array of **2 × 2**" in " ".join(block.value for block in later.markdown)
+    long = str([[1] * 40] * 40)
+    later.text_area(key="pasted_mask").set_value(long).run()
+    assert_healthy(later)
+    assert "array_text" not in later.query_params
+    assert later.text_area(key="pasted_mask").value == long
+    later.text_area(key="pasted_mask").set_value("").run()
+    assert "An array" not in " ".join(block.value for block in later.markdown)
+
+
 @pytest.mark.parametrize(
     ("place", "painted"), [("sdpa", "k <= q"), ("mha_attn_mask", "k > q")], ids=["sdpa", "mha_attn_mask"]
 )

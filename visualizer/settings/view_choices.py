@@ -101,6 +101,7 @@ class LabChoice:
     array_documents: str = setting("")
     array_padding: str = setting("")
     array_file: str = setting("")
+    array_text: str = setting("")
     array_heads: int = setting(0, most=128)
     passed_to: PassedTo = setting("ask")
     one_row: OneRow = setting("usual")

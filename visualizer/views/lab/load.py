@@ -21,7 +21,7 @@ from visualizer.runs.watched import sizes_in_words
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED, UNSAID
-from visualizer.state import drafts, state, widgets
+from visualizer.state import controls, drafts, state, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of
@@ -33,7 +33,10 @@ from visualizer.work import uploads
 from visualizer.work.uploads import Upload
 
 say = texts_of(__name__)
-_FILE = "mask_file"
+_FILE, _PASTED = "mask_file", "pasted_mask"
+MOST_IN_LINK = 2_000
+"""The most characters of a pasted array that a link holds."""
+
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
 
@@ -41,14 +44,8 @@ _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
 def render(case: Case) -> None:
     """Draw the fields for an array, the place that it is for, and what it means there."""
     pasting, uploading = st.columns(2)
-    text = pasting.text_area(
-        say("paste"),
-        key="pasted_mask",
-        height=100,
-        placeholder=_EXAMPLE,
-        help=say("paste_help"),
-        persist_state="page",
-    )
+    with pasting:
+        text = _text(case.selection.lab.array_text)
     with uploading:
         file = _file(case.selection.lab.array_file)
     questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
@@ -67,6 +64,26 @@ def render(case: Case) -> None:
         _refuse(error)
         return
     _array(case, array, questions)
+
+
+def _text(of_link: str) -> str:
+    """The text that is pasted, or that a link holds."""
+
+    def keep(text: str) -> None:
+        is_short = len(text) <= MOST_IN_LINK
+        drafts.put_by(_PASTED, "" if is_short else text)
+        state.select(array_text=text if is_short else "")
+
+    pasted_here = str(drafts.put_by_before(_PASTED) or "")
+    text: str = st.text_area(
+        say("paste"),
+        **controls.give_draft(_PASTED, of_link or pasted_here),
+        height=100,
+        placeholder=_EXAMPLE,
+        help=say("paste_help"),
+        on_change=state.on_change(_PASTED, keep),
+    )
+    return text
 
 
 def _file(called: str) -> Upload | None:
