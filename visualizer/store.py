@@ -6,7 +6,9 @@ beside the temporary files of this machine.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 from uuid import uuid4
@@ -18,6 +20,8 @@ MOST_FILES, MOST_BYTES = 512, 2**31
 """So many files of one ending, and bytes of them, are kept; what is saved next takes the place of the oldest."""
 
 _BEGUN = ".part"
+_DIGITS = 16
+_DIGEST = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
 
 
 def save(name: str, content: bytes) -> None:
@@ -42,6 +46,24 @@ def load(name: str) -> bytes | None:
     except FileNotFoundError:
         return None
     return content
+
+
+def keep(content: bytes, ending: str) -> str:
+    """Keep a file under a digest of its content, which it gives.
+
+    Raises:
+        OSError: as ``save``.
+    """
+    digest = hashlib.sha256(content).hexdigest()[:_DIGITS]
+    save(f"{digest}{ending}", content)
+    return digest
+
+
+def kept(digest: str, ending: str) -> bytes | None:
+    """Read what is kept under a digest; None where there is nothing, or something else."""
+    content = load(f"{digest}{ending}") if _DIGEST.fullmatch(digest) else None
+    is_whole = content is not None and hashlib.sha256(content).hexdigest().startswith(digest)
+    return content if is_whole else None
 
 
 def _make_room(files: AbstractFileSystem, folder: str, name: str, n_bytes: int) -> None:

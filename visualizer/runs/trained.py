@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
@@ -29,15 +28,13 @@ KEPT = 32
 LONGEST_ANSWER = LONGEST_SENTENCE
 """Tokens after which a model that does not end is stopped."""
 
+_ENDING = ".safetensors"
 _SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
 
 
 def keep(checkpoint: Checkpoint) -> str:
     """Put a model into the store, and give the name under which ``Settings.checkpoint`` finds it."""
-    content = dump(checkpoint)
-    name = hashlib.sha256(content).hexdigest()[:16]
-    store.save(_file(name), content)
-    return name
+    return store.keep(dump(checkpoint), _ENDING)
 
 
 def checkpoint_of(settings: Settings) -> Checkpoint:
@@ -56,14 +53,10 @@ def checkpoint_of(settings: Settings) -> Checkpoint:
 
 @lru_cache(maxsize=KEPT)
 def _kept(name: str) -> Checkpoint:
-    content = store.load(_file(name))
-    if content is None or not hashlib.sha256(content).hexdigest().startswith(name):
+    content = store.kept(name, _ENDING)
+    if content is None:
         raise ValueError(say("forgotten"))
     return load(content)
-
-
-def _file(name: str) -> str:
-    return f"{name}.safetensors"
 
 
 def shape_of(checkpoint: Checkpoint) -> dict[str, Any]:

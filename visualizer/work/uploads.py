@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import re
 from typing import NamedTuple
 
 from visualizer import store
@@ -13,7 +11,7 @@ MOST_BYTES = 32 * 2**20
 """The longest file that is kept; a longer one stays in its session."""
 
 _logger = logging.getLogger(__name__)
-_DIGEST = re.compile(r"[0-9a-f]{32}")
+_ENDING = ".upload"
 
 
 class Upload(NamedTuple):
@@ -28,9 +26,8 @@ def keep(name: str, content: bytes) -> Upload:
     """Keep a file for its link, unless it is too long, or there is no place for it."""
     if len(content) > MOST_BYTES:
         return Upload(name, content, "")
-    digest = _digest(content)
     try:
-        store.save(_file(digest), content)
+        digest = store.keep(content, _ENDING)
     except OSError:
         _logger.warning("not kept: %s", name, exc_info=True)
         return Upload(name, content, "")
@@ -40,15 +37,5 @@ def keep(name: str, content: bytes) -> Upload:
 def find(called: str) -> Upload | None:
     """The file that a link calls so; None where it is not kept, or not any more."""
     digest, _, name = called.partition("/")
-    content = store.load(_file(digest)) if _DIGEST.fullmatch(digest) else None
-    if content is None or _digest(content) != digest:
-        return None
-    return Upload(name, content, called)
-
-
-def _file(digest: str) -> str:
-    return f"{digest}.upload"
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:32]
+    content = store.kept(digest, _ENDING)
+    return None if content is None else Upload(name, content, called)

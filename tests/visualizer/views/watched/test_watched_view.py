@@ -197,7 +197,7 @@ def upload(app: AppTest, name: str, data: bytes) -> None:
     [
         ({"watched_source": "uploaded"}, "not kept on this server"),
         ({"watched_source": "uploaded", "watched_file": "../../etc/hostname"}, "not kept on this server"),
-        ({"watched_source": "uploaded", "watched_file": f"{'0' * 32}/a.headlight"}, "not kept on this server"),
+        ({"watched_source": "uploaded", "watched_file": f"{'0' * 16}/a.headlight"}, "not kept on this server"),
         ({"watched_source": "given"}, "this one was started without"),
         ({"watched_source": "path", "watched_path": "nowhere.headlight"}, "there is no such file"),
         ({"watched_source": "path", "watched_path": "/etc/hostname"}, "its name must end in"),
