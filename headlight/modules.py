@@ -41,14 +41,19 @@ class Running:
 
 
 class RunningModules:
-    """The modules of one model that are running in one thread, the innermost last."""
+    """The modules of one model that are running in one thread, the innermost last.
+
+    Attributes:
+        named: every module of the model by its path, as ``named_modules`` gives them.
+    """
 
     def __init__(self, model: nn.Module) -> None:
+        self.named = dict(model.named_modules())
         self._names: dict[int, str] = {
             id(module): name.replace("_orig_mod", "")
             .replace("..", ".")
             .strip(".")  # what torch.compile puts around
-            for name, module in model.named_modules()
+            for name, module in self.named.items()
         }
         self._running: list[Running] = []
         self._n_calls = 0

@@ -47,9 +47,11 @@ class Options:
 
     def wants(self, path: str) -> bool:
         """True if anything is to be kept of a module."""
+        if self.layers is None:
+            return True
         found = _NUMBER.search(path)
         number = int(found[1]) if found else None
-        return self.layers is None or any(
+        return any(
             layer == number if isinstance(layer, int) else fnmatchcase(path, layer) or path.startswith(f"{layer}.")
             for layer in self.layers
         )
@@ -436,7 +438,7 @@ class WrittenDraft:
             query_shape=query.shape,
             key_shape=key.shape,
             value_shape=(),
-            key_heads=key.n_heads or shape[1],
+            key_heads=shape[1] if key.ends is None else different_heads(key.ends),
             dtype=self._dtype,
             scale=self._scale,
             is_causal=False,
@@ -461,17 +463,23 @@ class WrittenDraft:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The queries or the keys of scores, as far as they are known and kept."""
+    """The queries or the keys of scores, as far as they are known and kept.
+
+    Attributes:
+        shape: theirs.
+        ends: the first and the last of a sequence, (1, H, 2, Dh); None where they have no heads.
+        kept: a copy of them, where they are kept.
+    """
 
     shape: Shape = ()
-    n_heads: int = 0
+    ends: Tensor | None = None
     kept: Tensor | None = None
 
     @staticmethod
     def of(tensor: Tensor, copied: Callable[[Tensor | None], Tensor | None] | None) -> _Side:
         """One side of a product."""
-        n_heads = different_heads(tensor) if tensor.dim() == 4 else 0
-        return _Side(tuple(tensor.shape), n_heads, None if copied is None else copied(tensor))
+        ends = _ends(tensor).clone() if tensor.dim() == 4 else None
+        return _Side(tuple(tensor.shape), ends, None if copied is None else copied(tensor))
 
 
 _OF_ROUNDING = 0.01
@@ -502,6 +510,11 @@ def different_heads(keys: Tensor) -> int:
     """Count the (B, H, Tk, Dh) heads that differ from the one before, by the first and last key of a sequence."""
     if keys.shape[1] == 1 or not keys.numel():
         return keys.shape[1]
-    some = keys[0, :, [0, -1]]
+    some = _ends(keys)[0]
     differs = (some[1:] != some[:-1]).flatten(1).any(1) | (some[1:] == 0).flatten(1).all(1)
     return 1 + int(differs.sum())
+
+
+def _ends(keys: Tensor) -> Tensor:
+    """The first and the last key of the first sequence, (1, H, 2, Dh)."""
+    return keys[:1, :, :: max(1, keys.shape[2] - 1)]

@@ -117,11 +117,11 @@ class Stages:
 
     def after(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> object:
         """Take note of what a function came to, and give what the model is to go on with."""
+        if not self._wants(path := self._path()):
+            return output
         if any(isinstance(each, Tensor) and each.is_nested for each in (*args, *kwargs.values(), output)):
             return output  # it has no one shape
-        if self._wants(self._path()):
-            return self._note_each(function, name_of(function), args, kwargs, output, self._path())
-        return output
+        return self._note_each(function, name_of(function), args, kwargs, output, path)
 
     def fused(self, module: str, forward: Function, args: Arguments, kwargs: Keywords, output: object) -> None:
         """Take note of what a whole module came to in one fused step, which the model goes on with."""

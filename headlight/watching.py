@@ -151,7 +151,7 @@ class _Watcher(TorchFunctionMode):
     def watching(self) -> Iterator[None]:
         """Watch until the block ends."""
         with ExitStack() as stack:
-            if compiled := compiled_modules(self._model):
+            if compiled := compiled_modules(self._modules.named):
                 stack.enter_context(warnings.catch_warnings())
                 warnings.filterwarnings("ignore", "Using `torch.compile", UserWarning)  # of hooks that run twice
                 self._trace.note(
@@ -186,7 +186,7 @@ class _Watcher(TorchFunctionMode):
                 f"A softmax over tokens in {next(reversed(kinds.values())) or 'the model'}{more} was not followed "
                 "to values: if it is an attention, or a part of one, it is not shown."
             )
-        scripts = [name for name, part in self._model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
+        scripts = [name for name, part in self._modules.named.items() if isinstance(part, torch.jit.ScriptModule)]
         if scripts:
             self._trace.note(f"TorchScript compiled {scripts[0] or 'the model'}: what runs in it is not seen.")
         if not len(self._trace) and not self._trace.notes and self._has_run:
@@ -233,14 +233,13 @@ class _Watcher(TorchFunctionMode):
             reader = self._readers[function]
         except KeyError:
             reader = self._readers[function] = self._reader(function)
-        path = self._modules.path
         if transform:
             if reader is not None or getattr(function, "__name__", "") == "softmax":
-                where = f"{path or 'The model'} ran under {transform}, where numbers cannot be read"
+                where = f"{self._modules.path or 'The model'} ran under {transform}, where numbers cannot be read"
                 self._trace.note(f"{where}: its attention is not shown.")
         elif reader is None:
             self._written.see(function, args, kwargs, used)
-        elif self.recorder.options.wants(path):
+        elif self.recorder.options.wants(self._modules.path):
             with aside(args[0] if args else kwargs["query"]):
                 self.recorder.add(self._modules.innermost, reader(args, kwargs, output))
 
@@ -351,11 +350,11 @@ def _may_be_fused(module: nn.Module) -> bool:
     return is_plain and not has_hooks and not trains
 
 
-def compiled_modules(model: nn.Module) -> str:
-    """The modules that ``torch.compile`` compiled, named; "" if there is none."""
+def compiled_modules(named: Mapping[str, nn.Module]) -> str:
+    """Those of a model's modules that ``torch.compile`` compiled, named; "" if there is none."""
     names = [
         name or "The model"
-        for name, module in model.named_modules()
+        for name, module in named.items()
         if type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
     ]
     return listed(names[:3] if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])

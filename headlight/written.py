@@ -251,7 +251,6 @@ class WrittenAttentions:
         self._unweighted = unweighted
         self._notes: dict[int, tuple[weakref.ref[Tensor], Note, Axes]] = {}
         self._storages_of_model = {_storage(parameter) for parameter in model.parameters()}
-        self._handlers: dict[Any, Handler | None] = {}
         self._by_name: dict[str, Handler] = {
             **dict.fromkeys(("matmul", "bmm", "mm"), self._product),
             "baddbmm": self._product_added,
@@ -280,12 +279,7 @@ class WrittenAttentions:
 
     def see(self, function: Function, args: Arguments, kwargs: Keywords, output: Any) -> None:  # noqa: ANN401
         """Take note of one call of a function."""
-        try:
-            handler = self._handlers[function]
-        except KeyError:
-            handler = self._by_name.get(name_of(function).strip("_"))
-            self._handlers[function] = handler
-        if handler is not None:
+        if (handler := self._by_name.get(name_of(function))) is not None:
             with torch._C.DisableTorchFunction():
                 handler(args, kwargs, output)
 

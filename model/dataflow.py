@@ -12,9 +12,9 @@ serves every run of that structure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import takewhile
 from typing import Any
 
@@ -246,7 +246,7 @@ def operation_of(
         kwargs: what it was given by name.
         node_of: the expression of a tensor among them.
     """
-    given = tuple(_tensors((args, kwargs)))
+    given = tuple(_tensors((*args, *kwargs.values())))
     slots = {id(tensor): Slot(i) for i, tensor in enumerate(given)}
     inputs = tuple(node_of(tensor) for tensor in given)
     return Operation(name, inputs, function, _with_slots(args, slots), _with_slots(dict(kwargs), slots))
@@ -273,22 +273,26 @@ def n_shared(path: str, other: str) -> int:
 
 def name_of(function: Function) -> str:
     """``torch.Tensor.mT.__get__`` -> ``mT``; ``torch.nn.functional.softmax`` -> ``softmax``."""
-    if isinstance(function, partial):
-        function = function.args[0]
+    return _name_of(function.args[0] if isinstance(function, partial) else function)
+
+
+@lru_cache(maxsize=4096)
+def _name_of(function: Function) -> str:
+    """The same of a function that is no ``partial``: to look it up takes PyTorch longer than a small product."""
     parts = str(resolve_name(function) or getattr(function, "__name__", str(function))).split(".")
     name = parts[-2] if parts[-1] == "__get__" else parts[-1]
     return name.strip("_")
 
 
-def _tensors(given: object) -> Iterator[Tensor]:
+def _tensors(given: Iterable[object]) -> list[Tensor]:
     """Every tensor in nested tuples, lists and dictionaries."""
-    if isinstance(given, Tensor):
-        yield given
-    elif isinstance(given, tuple | list):
-        for part in given:
-            yield from _tensors(part)
-    elif isinstance(given, dict):
-        yield from _tensors(tuple(given.values()))
+    found: list[Tensor] = []
+    for part in given:
+        if isinstance(part, Tensor):
+            found.append(part)
+        elif isinstance(part, tuple | list | dict):
+            found += _tensors(part.values() if isinstance(part, dict) else part)
+    return found
 
 
 def _replaced(given: Any, leaf: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - arguments of any function
