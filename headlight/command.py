@@ -13,7 +13,7 @@ _APP = next(path for path in (_FOLDER / "app" / "app.py", _FOLDER.parent / "app.
 """Installed, the app stands in this folder; in the repository, beside it."""
 
 
-def arguments(given: Sequence[str]) -> list[str]:
+def arguments(words: Sequence[str]) -> list[str]:
     """Return Streamlit's arguments for those that the command was called with.
 
     Raises:
@@ -25,7 +25,7 @@ def arguments(given: Sequence[str]) -> list[str]:
         epilog="Any other option goes to Streamlit, such as --server.port 8502.",
     )
     parser.add_argument("recording", nargs="?", help="a file that trace.save wrote: run.headlight")
-    chosen, others = parser.parse_known_args(given)
+    chosen, others = parser.parse_known_args(words)
     if chosen.recording and not Path(chosen.recording).is_file():
         parser.error(f"there is no file {chosen.recording}")
     if find_spec("streamlit") is None:
@@ -36,7 +36,7 @@ def arguments(given: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Run the command."""
-    given = arguments(sys.argv[1:])
+    streamlit_arguments = arguments(sys.argv[1:])
     from streamlit.web import cli
 
-    cli.main(given, prog_name="streamlit")
+    cli.main(streamlit_arguments, prog_name="streamlit")

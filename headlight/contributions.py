@@ -453,19 +453,19 @@ class Contributions:
         if undropped is not node:
             before, after = (rows.of(self._value(one)) for one in (undropped, node))
             return replace(parts, rows=parts.rows * torch.where(before == 0, 0.0, after / before))
-        given = [rows.of(self._value(one)) for one in node.inputs]
-        given[node.inputs.index(self._summands(node)[0])] = parts.rows.clone()
-        return replace(parts, rows=node.apply(tuple(given)))
+        inputs = [rows.of(self._value(one)) for one in node.inputs]
+        inputs[node.inputs.index(self._summands(node)[0])] = parts.rows.clone()
+        return replace(parts, rows=node.apply(tuple(inputs)))
 
     def _normed(self, node: Operation, path: str, parts: _Parts, rows: _Rows) -> _Parts:
         """Each term through a norm whose mean and deviation are those of their sum."""
-        given = _NORMS[node.name].bind(*node.arguments, **node.keywords)
-        given.apply_defaults()
+        bound = _NORMS[node.name].bind(*node.arguments, **node.keywords)
+        bound.apply_defaults()
         stream = rows.of(self._value(node.inputs[0]))
-        weight, bias = (self._given(node, given.arguments.get(name)) for name in ("weight", "bias"))
+        weight, bias = (self._input_at(node, bound.arguments.get(name)) for name in ("weight", "bias"))
         is_centred = node.name == "layer_norm"
         centred = stream - stream.mean(-1, keepdim=True) if is_centred else stream
-        eps = given.arguments["eps"]
+        eps = bound.arguments["eps"]
         eps = torch.finfo(self._value(node.inputs[0]).dtype).eps if eps is None else eps
         scale = (centred.square().mean(-1, keepdim=True) + eps).rsqrt()
         if weight is not None:
@@ -513,8 +513,9 @@ class Contributions:
     def _heads_in_one(self, whole: MultiHead, path: str, rows: _Rows) -> _Parts:
         """The same where one function computes the whole attention."""
         node, context = whole.node, whole.context.double()
-        given = inspect.signature(F.multi_head_attention_forward).bind(*node.arguments, **node.keywords).arguments
-        weight, bias = (self._given(node, given[name]) for name in ("out_proj_weight", "out_proj_bias"))
+        signature = inspect.signature(F.multi_head_attention_forward)
+        arguments = signature.bind(*node.arguments, **node.keywords).arguments
+        weight, bias = (self._input_at(node, arguments[name]) for name in ("out_proj_weight", "out_proj_bias"))
         n_heads, width = context.shape[1], context.shape[-1]
         columns = self._value(weight or node).double().T.reshape(n_heads, width, -1)
         written = torch.einsum("bhtc,hcd->hbtd", context, columns)
@@ -553,9 +554,9 @@ class Contributions:
         return node.inputs[2] if node.name == "linear" and len(node.inputs) > 2 else None
 
     @staticmethod
-    def _given(node: Operation, given: object) -> Node | None:
+    def _input_at(node: Operation, argument: object) -> Node | None:
         """The input that an argument of an operation is."""
-        return node.inputs[given.index] if isinstance(given, Slot) else None
+        return node.inputs[argument.index] if isinstance(argument, Slot) else None
 
     def _value(self, node: Node, instead: Mapping[str, Tensor] | None = None, again: Sequence[str] = ()) -> Tensor:
         """Compute an expression.
@@ -568,10 +569,10 @@ class Contributions:
         if not instead and id(node) in self._path_of:
             return self._values[self._path_of[id(node)]].detach()
         if isinstance(node, Operation):
-            given = [self._value(part, instead, again) for part in node.inputs]
-            if given and may_write(node):
-                given[0] = given[0].clone()
-            return node.apply(tuple(given))
+            inputs = [self._value(part, instead, again) for part in node.inputs]
+            if inputs and may_write(node):
+                inputs[0] = inputs[0].clone()
+            return node.apply(tuple(inputs))
         if isinstance(node, StageInput):
             if instead and node.path in instead:
                 return instead[node.path]

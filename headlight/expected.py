@@ -83,9 +83,9 @@ def difference(allowed: Tensor | None, expected: Tensor, tokens: Sequence[Tokens
     n_queries, n_keys = len(tokens[0].query_is_padding), len(tokens[0].key_is_padding)
     size = (len(tokens), n_heads, n_queries, n_keys)
     is_read = without_repeats(torch.stack([~known.query_is_padding for known in tokens])[:, None, :, None])
-    given = torch.ones(1, 1, 1, 1, dtype=torch.bool) if allowed is None else with_leading_axes(allowed.cpu())
+    cells = torch.ones(1, 1, 1, 1, dtype=torch.bool) if allowed is None else with_leading_axes(allowed.cpu())
     wanted = with_leading_axes(expected)
-    more, less = ((one & ~other & is_read) for one, other in ((given, wanted), (wanted, given)))
+    more, less = ((one & ~other & is_read) for one, other in ((cells, wanted), (wanted, cells)))
     if not bool(more.any() or less.any()):
         return None
     said = [

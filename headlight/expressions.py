@@ -148,24 +148,24 @@ def _argument_to_json(value: Any) -> object:  # noqa: ANN401 - arguments of any 
     raise _LeftOutError
 
 
-def from_json(given: object, arrays: Mapping[str, Tensor]) -> Operation | None:
+def from_json(entry: object, arrays: Mapping[str, Tensor]) -> Operation | None:
     """The expression that ``to_json`` wrote; None where there is none.
 
     Raises:
         ValueError: it is not in the form that ``to_json`` writes, or names a function that is not read.
     """
-    if given is None:
+    if entry is None:
         return None
-    node = _node_from_json(given, arrays, _MOST_NESTED)
+    node = _node_from_json(entry, arrays, _MOST_NESTED)
     if not isinstance(node, Operation):
         raise ValueError("the expression of a stage in the file is no operation")
     return node
 
 
-def _node_from_json(given: object, arrays: Mapping[str, Tensor], depth: int) -> Node:
-    if not isinstance(given, dict) or not depth:
+def _node_from_json(entry: object, arrays: Mapping[str, Tensor], depth: int) -> Node:
+    if not isinstance(entry, dict) or not depth:
         raise ValueError("an expression in the file is not in the form that is written")
-    match given:
+    match entry:
         case {"stage": str(path)}:
             return StageInput(path)
         case {"parameter": str(name)}:
@@ -195,10 +195,10 @@ def _node_from_json(given: object, arrays: Mapping[str, Tensor], depth: int) -> 
     raise ValueError("an expression in the file is not in the form that is written")
 
 
-def _argument_from_json(given: object, n_inputs: int, depth: int) -> Any:  # noqa: ANN401
-    match given:
+def _argument_from_json(entry: object, n_inputs: int, depth: int) -> Any:  # noqa: ANN401
+    match entry:
         case None | bool() | int() | float() | str():
-            return given
+            return entry
         case {"number": "inf" | "-inf" | "nan" as number}:
             return float(number)
         case {"slot": int(index)} if 0 <= index < n_inputs:
@@ -255,9 +255,9 @@ class _Sizes:
     def follow(self, node: Node) -> Tensor:
         if not isinstance(node, Operation):
             return self._leaf(node).to("meta")
-        given = tuple(self.follow(part) for part in node.inputs)
-        found = _of_sizes(node).apply(given)
-        most = max(_SMALL, *(_MOST_TIMES * tensor.numel() for tensor in given))
+        inputs = tuple(self.follow(part) for part in node.inputs)
+        found = _of_sizes(node).apply(inputs)
+        most = max(_SMALL, *(_MOST_TIMES * tensor.numel() for tensor in inputs))
         if not isinstance(found, Tensor) or found.numel() > most:
             raise ValueError("it is too large, or no tensor")
         return found

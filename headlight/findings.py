@@ -125,8 +125,8 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
         allowed = allowed[..., :n_keys].expand(-1, -1, -1, n_keys)
     tokens = _all_tokens(attention, padding)
     batch = len(tokens)
-    given = (each for each in (padding.encoder, padding.decoder, padding.source) if each is not None)
-    knows_padding = any(bool(_facts(each).any()) for each in tokens) or not any(bool(each.any()) for each in given)
+    marked = (each for each in (padding.encoder, padding.decoder, padding.source) if each is not None)
+    knows_padding = any(bool(_facts(each).any()) for each in tokens) or not any(bool(each.any()) for each in marked)
     paddings = _Different([_facts(known) for known in tokens])
     masks = _Different(list(allowed.flatten(0, 1)))
     places: dict[tuple[int, int], list[tuple[int, int]]] = {}

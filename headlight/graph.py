@@ -145,10 +145,10 @@ class Graph:
         if isinstance(node, Operation):
             if node.name in TYPES:
                 return self.compute(node.inputs[0], inside, leaf)
-            given = [self.compute(part, inside, leaf) for part in node.inputs]
-            if given and may_write(node):
-                given[0] = given[0].clone()
-            return node.apply(tuple(given))
+            inputs = [self.compute(part, inside, leaf) for part in node.inputs]
+            if inputs and may_write(node):
+                inputs[0] = inputs[0].clone()
+            return node.apply(tuple(inputs))
         if isinstance(node, StageInput) and node.path in inside:
             of_stage = self.stages[node.path].node
             if of_stage is None:
@@ -176,8 +176,8 @@ class Graph:
 
     def _difference(self, name: str, proposal: Proposal) -> float | None:
         last = StageInput(proposal.stages[-1])
-        given = {symbol: self.compute(node, (), self.recorded) for symbol, node in proposal.inputs.items()}
-        if proposal.expected is None or not proposal.holds(given):
+        values = {symbol: self.compute(node, (), self.recorded) for symbol, node in proposal.inputs.items()}
+        if proposal.expected is None or not proposal.holds(values):
             return None
         form = (name, tuple(proposal.numbers.items()), self._form(last, proposal.stages))
         if form not in self._follows:
@@ -188,7 +188,7 @@ class Graph:
         if not self._follows[form]:
             return None
         value = self.value(last.path)
-        exact = {symbol: in_float(tensor) for symbol, tensor in given.items()}
+        exact = {symbol: in_float(tensor) for symbol, tensor in values.items()}
         difference = _relative(value, proposal.expected(exact))
         return difference if difference <= max(TOLERANCE, 8 * torch.finfo(value.dtype).eps) else None
 
@@ -221,17 +221,17 @@ class _OtherNumbers:
     def __init__(self, recorded: Callable[[Leaf], Tensor]) -> None:
         self._recorded = recorded
         self._generator = torch.Generator().manual_seed(0)
-        self._given: dict[object, Tensor] = {}
+        self._values: dict[object, Tensor] = {}
 
     def __call__(self, leaf: Leaf) -> Tensor:
         key = _key(leaf)
-        if key not in self._given:
+        if key not in self._values:
             value = self._recorded(leaf)
             if _is_replaced(value):
                 normal = torch.randn(value.shape, generator=self._generator, dtype=torch.float64)
                 value = (2 * normal + 0.5).to(value.device)  # on both sides of zero, and of no mean of zero
-            self._given[key] = value
-        return self._given[key]
+            self._values[key] = value
+        return self._values[key]
 
 
 def _is_replaced(value: Tensor) -> bool:

@@ -60,16 +60,16 @@ def inputs_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     named = arguments_of(model, args, kwargs)
     tokens = tokens_of(args, kwargs)
     kept = {
-        name: given.detach().clone()
-        for name, given in named.items()
-        if isinstance(given, Tensor) and 0 < given.dim() <= 4 and _is_about_tokens(name, given)
+        name: value.detach().clone()
+        for name, value in named.items()
+        if isinstance(value, Tensor) and 0 < value.dim() <= 4 and _is_about_tokens(name, value)
     }
     return Inputs(type(model).__name__, kept, () if tokens is None else tuple(tokens.shape))
 
 
-def _is_about_tokens(name: str, given: Tensor) -> bool:
+def _is_about_tokens(name: str, value: Tensor) -> bool:
     """True for ids, positions or a mask, and not for activations."""
-    return not given.is_floating_point() or name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
+    return not value.is_floating_point() or name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
 
 
 def arguments_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,25 +77,25 @@ def arguments_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
     try:
         bound = inspect.signature(model.forward).bind_partial(*args, **kwargs)
     except (TypeError, ValueError):
-        return {**{str(i): given for i, given in enumerate(args)}, **kwargs}
+        return {**{str(i): value for i, value in enumerate(args)}, **kwargs}
     found: dict[str, Any] = {}
-    for name, given in bound.arguments.items():
+    for name, value in bound.arguments.items():
         kind = bound.signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_KEYWORD:
-            found |= given
+            found |= value
         elif kind is inspect.Parameter.VAR_POSITIONAL:
-            found |= {str(i): part for i, part in enumerate(given)}
+            found |= {str(i): part for i, part in enumerate(value)}
         else:
-            found[name] = given
+            found[name] = value
     return found
 
 
 def tokens_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
     """The first input that can hold tokens, (B, T) or (B, T, D)."""
     named = [kwargs[name] for name in _TOKENS if name in kwargs]
-    for given in (*args, *named, *kwargs.values()):
-        if isinstance(given, Tensor) and given.dim() >= 2:
-            return given
+    for value in (*args, *named, *kwargs.values()):
+        if isinstance(value, Tensor) and value.dim() >= 2:
+            return value
     return None
 
 
@@ -116,9 +116,9 @@ def padding_of(named: Mapping[str, Any], padding: Tensor | None = None) -> Paddi
             )
         return Padding(padding, documents=_documents(named.get("position_ids"), padding))
     found = {
-        name: _is_padding(given, true_is_padding=name in _TRUE_IS_PADDING)
+        name: _is_padding(value, true_is_padding=name in _TRUE_IS_PADDING)
         for name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
-        if isinstance(given := named.get(name), Tensor) and given.dim() == 2
+        if isinstance(value := named.get(name), Tensor) and value.dim() == 2
     }
     own, decoder, source = (
         next((found[name] for name in names if name in found), None) for names in (_OF_OWN, _OF_DECODER, _OF_SOURCE)

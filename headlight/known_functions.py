@@ -64,8 +64,8 @@ def multi_head_attention_forward(args: Arguments, kwargs: Keywords, output: Any)
     """``F.multi_head_attention_forward``, the function within ``nn.MultiheadAttention``: (T, B, D) or (T, D)."""
     bound = _MULTI_HEAD.bind(*args, **kwargs)
     bound.apply_defaults()
-    given = bound.arguments
-    heads = _Heads(given)
+    arguments = bound.arguments
+    heads = _Heads(arguments)
     mask, is_causal = heads.mask()
     return Call(
         kind="multi_head_attention_forward",
@@ -75,12 +75,12 @@ def multi_head_attention_forward(args: Arguments, kwargs: Keywords, output: Any)
         mask=mask,
         is_causal=is_causal,
         scale=1 / math.sqrt(heads.query.shape[-1]),
-        dropout=given["dropout_p"] if given["training"] else 0.0,
-        dtype=given["query"].dtype,
+        dropout=arguments["dropout_p"] if arguments["training"] else 0.0,
+        dtype=arguments["query"].dtype,
         output=output[0],
-        to_output=partial(_projected_output, given),
-        safe=not given["need_weights"],
-        contradicted=is_causal and _contradicts(given["attn_mask"]),
+        to_output=partial(_projected_output, arguments),
+        safe=not arguments["need_weights"],
+        contradicted=is_causal and _contradicts(arguments["attn_mask"]),
         sinks=heads.n_extra,
     )
 
@@ -88,10 +88,10 @@ def multi_head_attention_forward(args: Arguments, kwargs: Keywords, output: Any)
 class _Heads:
     """The heads of a ``F.multi_head_attention_forward``, by its own arguments."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self._given = given
-        self.n_heads: int = given["num_heads"]
-        query, key, value = (_with_batch(given[name]) for name in ("query", "key", "value"))
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        self._arguments = arguments
+        self.n_heads: int = arguments["num_heads"]
+        query, key, value = (_with_batch(arguments[name]) for name in ("query", "key", "value"))
         exactly = torch.promote_types(query.dtype, torch.float32)
         projected = [
             F.linear(x.to(exactly), weight.to(exactly), None if bias is None else bias.to(exactly))
@@ -99,22 +99,23 @@ class _Heads:
         ]
         self.n_extra = 0
         self.query, self.key, self.value = (self._split(x) for x in projected)
-        if given["bias_k"] is not None:
-            self._append(given["bias_k"], given["bias_v"])
-        if given["add_zero_attn"]:
+        if arguments["bias_k"] is not None:
+            self._append(arguments["bias_k"], arguments["bias_v"])
+        if arguments["add_zero_attn"]:
             zero = torch.zeros(1, 1, query.shape[-1], dtype=exactly, device=self.key.device)
             self._append(zero, zero)
 
     def _weights(self) -> tuple[Tensor, Tensor, Tensor]:
-        if self._given["use_separate_proj_weight"]:
-            return self._given["q_proj_weight"], self._given["k_proj_weight"], self._given["v_proj_weight"]
-        query, key, value = self._given["in_proj_weight"].chunk(3)
+        if self._arguments["use_separate_proj_weight"]:
+            query, key, value = (self._arguments[f"{name}_proj_weight"] for name in "qkv")
+            return query, key, value
+        query, key, value = self._arguments["in_proj_weight"].chunk(3)
         return query, key, value
 
     def _biases(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        if self._given["in_proj_bias"] is None:
+        if self._arguments["in_proj_bias"] is None:
             return None, None, None
-        query, key, value = self._given["in_proj_bias"].chunk(3)
+        query, key, value = self._arguments["in_proj_bias"].chunk(3)
         return query, key, value
 
     def _split(self, x: Tensor) -> Tensor:
@@ -130,8 +131,8 @@ class _Heads:
 
     def mask(self) -> tuple[Tensor | None, bool]:
         """Return the numbers added to the scores, (B or 1, H or 1, Tq, Tk), and whether the flag alone says it."""
-        padding, mask = self._given["key_padding_mask"], self._given["attn_mask"]
-        if self._given["is_causal"] and padding is None and not self._given["need_weights"]:
+        padding, mask = self._arguments["key_padding_mask"], self._arguments["attn_mask"]
+        if self._arguments["is_causal"] and padding is None and not self._arguments["need_weights"]:
             return None, True
         parts = []
         if mask is not None:
@@ -152,14 +153,14 @@ def _with_batch(x: Tensor) -> Tensor:
     return x if x.dim() == 3 else x[:, None]
 
 
-def _projected_output(given: Mapping[str, Any], context: Tensor) -> Tensor:
+def _projected_output(arguments: Mapping[str, Any], context: Tensor) -> Tensor:
     """(B, H, Tq, Dh) to what the function returns."""
     output = F.linear(
         context.permute(2, 0, 1, 3).flatten(2),
-        given["out_proj_weight"].to(context.dtype),
-        None if given["out_proj_bias"] is None else given["out_proj_bias"].to(context.dtype),
+        arguments["out_proj_weight"].to(context.dtype),
+        None if arguments["out_proj_bias"] is None else arguments["out_proj_bias"].to(context.dtype),
     )
-    return output if given["query"].dim() == 3 else output[:, 0]
+    return output if arguments["query"].dim() == 3 else output[:, 0]
 
 
 def _contradicts(mask: Tensor | None) -> bool:

@@ -60,8 +60,8 @@ class Subject:
     @property
     def tokens(self) -> Tensor:
         """The tokens."""
-        given: Tensor = self.args[self.place] if isinstance(self.place, int) else self.kwargs[self.place]
-        return given
+        tokens: Tensor = self.args[self.place] if isinstance(self.place, int) else self.kwargs[self.place]
+        return tokens
 
     @property
     def n_tokens(self) -> int:
@@ -78,16 +78,16 @@ class Subject:
         shape = self.tokens.shape[:2]
         of_target = isinstance(self.place, str) and self.place.startswith(_OF_TARGET)
 
-        def cut(given: object, name: str = "") -> object:
-            if not isinstance(given, Tensor) or given.dim() < 2 or given.shape[0] != shape[0]:
-                return given
+        def cut(value: object, name: str = "") -> object:
+            if not isinstance(value, Tensor) or value.dim() < 2 or value.shape[0] != shape[0]:
+                return value
             is_beside = name.startswith(_OF_TARGET) is not of_target
-            if is_beside or given.shape[:2] != shape:
-                return given[item : item + 1]
-            return given[item : item + 1, kept.to(given.device)]
+            if is_beside or value.shape[:2] != shape:
+                return value[item : item + 1]
+            return value[item : item + 1, kept.to(value.device)]
 
-        kwargs = {name: cut(given, name) for name, given in self.kwargs.items()}
-        return replace(self, args=tuple(cut(given) for given in self.args), kwargs=kwargs)
+        kwargs = {name: cut(value, name) for name, value in self.kwargs.items()}
+        return replace(self, args=tuple(cut(value) for value in self.args), kwargs=kwargs)
 
     def run(self, tokens: Tensor) -> Tensor:
         """The output for other tokens of the same shape.
@@ -177,9 +177,9 @@ def run_pass(subject: Subject, tokens: Tensor, *, differentiable: bool) -> Pass:
     with torch.random.fork_rng(), torch.inference_mode(False), torch.set_grad_enabled(differentiable):
         torch.manual_seed(0)
         notes = _Notes(subject, tokens.detach().clone(), differentiable, modules)
-        given = notes.leaf(notes.tokens) if tokens.is_floating_point() and differentiable else notes.tokens
+        leaf = notes.leaf(notes.tokens) if tokens.is_floating_point() and differentiable else notes.tokens
         with modules.followed(lambda _: None, notes.left), notes:
-            output = subject.run(given)
+            output = subject.run(leaf)
     embedded = () if notes.is_incomplete else tuple(notes.embedded)
     return Pass(output, tuple(notes.stages), embedded, notes.n_ids)
 
@@ -224,15 +224,15 @@ class _Notes(TorchFunctionMode):
 
     def _followed(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> object:
         """Follow the ids from one tensor to the next, up to where they are looked up."""
-        given = tensors_in((args, kwargs))
-        in_place = [self._in_place[tensor] for tensor in given if tensor in self._in_place]
+        tensors = tensors_in((args, kwargs))
+        in_place = [self._in_place[tensor] for tensor in tensors if tensor in self._in_place]
         name = name_of(function)
         if not in_place or name.startswith("new_") or name.endswith("_like"):
             return output
         if name == "setitem":
             self._in_place[args[0]] = False
         elif isinstance(output, Tensor) and output.is_floating_point():
-            table = next((tensor for tensor in given if tensor.is_floating_point()), None)
+            table = next((tensor for tensor in tensors if tensor.is_floating_point()), None)
             if (
                 table is None
                 or name not in _LOOK_UPS
@@ -258,13 +258,13 @@ class _Notes(TorchFunctionMode):
                     self.stages.append(StageOutput(path, kind, tensor, self.subject.token_axis))
 
 
-def tensors_in(given: object) -> list[Tensor]:
+def tensors_in(value: object) -> list[Tensor]:
     """Every tensor in nested tuples, lists and dictionaries, in order."""
-    if isinstance(given, Tensor):
-        return [given]
+    if isinstance(value, Tensor):
+        return [value]
     parts: Sequence[object] = ()
-    if isinstance(given, Mapping):
-        parts = tuple(given.values())
-    elif isinstance(given, tuple | list):
-        parts = given
+    if isinstance(value, Mapping):
+        parts = tuple(value.values())
+    elif isinstance(value, tuple | list):
+        parts = value
     return [tensor for part in parts for tensor in tensors_in(part)]

@@ -175,7 +175,7 @@ def _function(function: Callable[[Tensor], Tensor], *needs: str) -> Finder:
     def find(graph: Graph, last: Stage) -> Iterator[Proposal]:
         for leaf, inside in graph.entries(last, _POINTWISE):
             if graph.operations(inside).intersection(needs):
-                yield Proposal(inside, {"x": graph.read_as(leaf, inside)}, lambda given: function(given["x"]))
+                yield Proposal(inside, {"x": graph.read_as(leaf, inside)}, lambda values: function(values["x"]))
 
     return find
 
@@ -196,10 +196,10 @@ def _norm(normalized: Callable[[Tensor, float], Tensor], formula: str) -> Finder
             nodes = [graph.stages[each].node for each in inside if graph.stages[each].operation in _ADDS]
             for epsilon in dict.fromkeys(number for node in nodes if (number := number_in(node)) is not None):
 
-                def expected(given: Values, epsilon: float = epsilon) -> Tensor:
-                    found = normalized(given["x"], epsilon)
-                    found = found * given["g"] if "g" in given else found
-                    return found + given["b"] if "b" in given else found
+                def expected(values: Values, epsilon: float = epsilon) -> Tensor:
+                    found = normalized(values["x"], epsilon)
+                    found = found * values["g"] if "g" in values else found
+                    return found + values["b"] if "b" in values else found
 
                 inputs = {"x": graph.read_as(leaf, inside), **scales}
                 written = f"{_GAIN if 'g' in scales else ''}{formula}{_SHIFT if 'b' in scales else ''}"
@@ -256,18 +256,18 @@ def _rotary(apart: Callable[[Tensor], Pair], joined: Callable[[Tensor, Tensor], 
         joined: what a model puts both together with.
     """
 
-    def whole(given: Values) -> Tensor:
-        first, second = apart(given["x"])
-        quarter = joined(-second, first).reshape(given["x"].shape)
-        return given["x"] * given["cos"] + quarter * given["sin"]
+    def whole(values: Values) -> Tensor:
+        first, second = apart(values["x"])
+        quarter = joined(-second, first).reshape(values["x"].shape)
+        return values["x"] * values["cos"] + quarter * values["sin"]
 
-    def in_pieces(given: Values) -> Tensor:
-        (first, second), cos, sin = apart(given["x"]), given["cos"], given["sin"]
+    def in_pieces(values: Values) -> Tensor:
+        (first, second), cos, sin = apart(values["x"]), values["cos"], values["sin"]
         return joined(first * cos - second * sin, second * cos + first * sin)
 
-    def is_in_pairs(given: Values) -> bool:
-        pairs = (apart(given[name]) for name in ("cos", "sin"))
-        return all(bool((first == second).all()) for first, second in pairs) and _turns(given)
+    def is_in_pairs(values: Values) -> bool:
+        pairs = (apart(values[name]) for name in ("cos", "sin"))
+        return all(bool((first == second).all()) for first, second in pairs) and _turns(values)
 
     def find(graph: Graph, last: Stage) -> Iterator[Proposal]:
         for stages, inputs in _by_rows(graph, last):
@@ -278,12 +278,12 @@ def _rotary(apart: Callable[[Tensor], Pair], joined: Callable[[Tensor, Tensor], 
     return find
 
 
-def _turns(given: Values) -> bool:
+def _turns(values: Values) -> bool:
     """True if cosine and sine keep lengths, or scale all by one number, and are not the same at each position."""
-    cos, sin = in_float(given["cos"]), in_float(given["sin"])
+    cos, sin = in_float(values["cos"]), in_float(values["sin"])
     length = cos.square() + sin.square()
     first = length.flatten()[0]
-    exact = max(TOLERANCE, 8 * torch.finfo(given["cos"].dtype).eps)
+    exact = max(TOLERANCE, 8 * torch.finfo(values["cos"].dtype).eps)
     rows = torch.cat((cos, sin), -1).flatten(0, -2)
     differs = len(rows) == 1 or bool((rows != rows[0]).any())
     return differs and bool(((length - first).abs() <= exact * first).all())
@@ -388,8 +388,8 @@ def _repeated_heads(graph: Graph, last: Stage) -> Iterator[Proposal]:
         node = before
 
 
-def _each_times(given: Values, times: int) -> Tensor:
-    return given["h"].repeat_interleave(times, 1)
+def _each_times(values: Values, times: int) -> Tensor:
+    return values["h"].repeat_interleave(times, 1)
 
 
 _REPEATS = ("reshape", "flatten", "repeat_interleave")
@@ -420,8 +420,8 @@ def _softmax(*, is_masked: bool) -> Finder:
             inside.append(stage.path)
         if len(inside) > 1 and bool(n_masks) is is_masked and _are_scores(graph, node):
             numbers = {} if scale == 1.0 else {"c": scale}
-            given = {"S": node, **dict(reversed(inputs.items()))}
-            yield Proposal(graph.ordered(*inside), given, None, numbers, formula=_changed(numbers, list(inputs)))
+            named = {"S": node, **dict(reversed(inputs.items()))}
+            yield Proposal(graph.ordered(*inside), named, None, numbers, formula=_changed(numbers, list(inputs)))
 
     return find
 
@@ -432,8 +432,8 @@ _MOST_STEPS = 6
 
 def _axis(softmax: Operation) -> object:
     """The axis that a softmax goes along."""
-    given = [part for part in softmax.arguments if isinstance(part, int)]
-    return softmax.keywords.get("dim", given[0] if given else None)
+    axes = [part for part in softmax.arguments if isinstance(part, int)]
+    return softmax.keywords.get("dim", axes[0] if axes else None)
 
 
 def _changed(numbers: Mapping[str, float], inputs: Sequence[str]) -> str:

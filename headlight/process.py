@@ -23,14 +23,14 @@ _BEAT_SECONDS = 0.25
 _LENGTH_BYTES = 8
 
 
-def frames_of(command: Sequence[str], given: object) -> Generator[bytes]:
+def frames_of(command: Sequence[str], request: object) -> Generator[bytes]:
     """Yield the frames that a program writes; empty ones where none comes, so that whoever waits can go.
 
     The program ends with the last frame or when no more is asked for, and with it what it has started.
 
     Args:
         command: starts the program.
-        given: what it is to do, as JSON.
+        request: what it is to do, as JSON.
 
     Raises:
         RuntimeError: it failed.
@@ -44,7 +44,7 @@ def frames_of(command: Sequence[str], given: object) -> Generator[bytes]:
             if process.stdin is None or process.stdout is None:
                 raise RuntimeError("the process has no pipes")
             with suppress(BrokenPipeError), process.stdin as pipe:  # it is gone already: how it ended says more
-                pipe.write(json.dumps(given).encode())
+                pipe.write(json.dumps(request).encode())
             yield from _frames_and_beats(process.stdout)
             if process.wait() != 0:
                 raise RuntimeError(f"the process ended with exit code {process.returncode}")

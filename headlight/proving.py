@@ -219,7 +219,7 @@ def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
 def _name(subject: Subject) -> str:
     """The name of the argument that holds the tokens."""
     named = arguments_of(subject.model, subject.args, subject.kwargs)
-    return next((name for name, given in named.items() if given is subject.tokens), "")
+    return next((name for name, value in named.items() if value is subject.tokens), "")
 
 
 def _is_source(subject: Subject) -> bool:

@@ -145,12 +145,12 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
         arrays = safetensors.torch.load(file) if is_open else safetensors.torch.load_file(str(file))
     except (safetensors.SafetensorError, KeyError, RuntimeError, TypeError, OverflowError) as error:
         raise ValueError(_DAMAGED) from error
-    parameters, given = (_named_arrays(about, name, arrays) for name in ("parameters", "inputs"))
-    inputs = Inputs(_field(about, "model", str) if "model" in about else "", given)
+    parameters, tensors = (_named_arrays(about, name, arrays) for name in ("parameters", "inputs"))
+    inputs = Inputs(_field(about, "model", str) if "model" in about else "", tensors)
     stages = _stages_from_json(_list(about, "stages", dict), arrays, parameters)
     if len({stage.path for stage in stages}) < len(stages):
         raise ValueError("two stages in the file have one path")
-    attentions = [_attention_from_json(given, arrays) for given in _list(about, "attentions", dict)]
+    attentions = [_attention_from_json(entry, arrays) for entry in _list(about, "attentions", dict)]
     if len({attention.path for attention in attentions}) < len(attentions):
         raise ValueError("two attentions in the file have one path")
     notes, tokens = _list(about, "notes", str), _list(about, "tokens", str)
@@ -178,11 +178,11 @@ class _Arrays:
 
 def _attention_to_json(attention: Attention, arrays: _Arrays) -> dict[str, object]:
     _check_arrays(attention)  # nothing is written that could not be read
-    given = {each.name: getattr(attention, each.name) for each in fields(attention)}
-    given["dtype"] = str(attention.dtype).removeprefix("torch.")
+    entry = {each.name: getattr(attention, each.name) for each in fields(attention)}
+    entry["dtype"] = str(attention.dtype).removeprefix("torch.")
     for name in _ARRAYS:
-        given[name] = arrays.add(given[name])
-    return {name: _number_to_json(value) for name, value in given.items()}
+        entry[name] = arrays.add(entry[name])
+    return {name: _number_to_json(value) for name, value in entry.items()}
 
 
 def _number_to_json(value: object) -> object:
@@ -215,37 +215,37 @@ def _about(file: str | Path | bytes) -> Mapping[str, Any]:
     return about
 
 
-def _attention_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Attention:
+def _attention_from_json(entry: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Attention:
     names = {each.name for each in fields(Attention)} - {"sinks"}  # which earlier files do not have
-    if given.keys() - {"sinks"} != names:
+    if entry.keys() - {"sinks"} != names:
         raise ValueError(f"an attention in the file must give each of: {', '.join(sorted(names))}")
-    shape = _sizes(given, "shape")
+    shape = _sizes(entry, "shape")
     if len(shape) != 4:
         raise ValueError(f"shape {shape} in the file must be (B, H, Tq, Tk)")
-    kind, dtype = _field(given, "kind", str), _field(given, "dtype", str)
+    kind, dtype = _field(entry, "kind", str), _field(entry, "dtype", str)
     if kind not in get_args(Kind) or dtype not in _DTYPES:
         raise ValueError(f"kind ({kind!r}) or dtype ({dtype!r}) in the file is none that is known")
-    remarks = _list(given, "remarks", str)
+    remarks = _list(entry, "remarks", str)
     if not set(remarks) <= REMARKS.keys():
         raise ValueError(f"remarks {remarks} in the file must be among: {', '.join(REMARKS)}")
     attention = Attention(
-        path=_field(given, "path", str),
-        module=_field(given, "module", str),
+        path=_field(entry, "path", str),
+        module=_field(entry, "module", str),
         kind=cast(Kind, kind),
-        query_shape=_sizes(given, "query_shape"),
-        key_shape=_sizes(given, "key_shape"),
-        value_shape=_sizes(given, "value_shape"),
+        query_shape=_sizes(entry, "query_shape"),
+        key_shape=_sizes(entry, "key_shape"),
+        value_shape=_sizes(entry, "value_shape"),
         shape=(shape[0], shape[1], shape[2], shape[3]),
-        key_heads=_field(given, "key_heads", int),
+        key_heads=_field(entry, "key_heads", int),
         dtype=_DTYPES[dtype],
-        scale=_number(given, "scale") or 0.0,
-        is_causal=_field(given, "is_causal", bool),
-        dropout=_number(given, "dropout") or 0.0,
-        fill=_number(given, "fill"),
-        difference=_number(given, "difference"),
+        scale=_number(entry, "scale") or 0.0,
+        is_causal=_field(entry, "is_causal", bool),
+        dropout=_number(entry, "dropout") or 0.0,
+        fill=_number(entry, "fill"),
+        difference=_number(entry, "difference"),
         remarks=tuple(remarks),
-        sinks=_field(given, "sinks", int) if "sinks" in given else 0,
-        **{name: _array(given, name, arrays) for name in _ARRAYS},
+        sinks=_field(entry, "sinks", int) if "sinks" in entry else 0,
+        **{name: _array(entry, name, arrays) for name in _ARRAYS},
     )
     _check_arrays(attention)
     return attention
@@ -273,8 +273,8 @@ def _check_arrays(attention: Attention) -> None:
 
 
 def _texts(about: Mapping[str, Any]) -> Texts:
-    given = _field(about, "texts", dict) if "texts" in about else {}
-    found = {name: _list(given, name, list) if name in given else [] for name in _STACKS}
+    entry = _field(about, "texts", dict) if "texts" in about else {}
+    found = {name: _list(entry, name, list) if name in entry else [] for name in _STACKS}
     if any(type(token) is not str for texts in found.values() for text in texts for token in text):
         raise ValueError("texts in the file must be lists of tokens")
     return Texts(*(tuple(map(tuple, found[name])) for name in _STACKS))
@@ -282,15 +282,15 @@ def _texts(about: Mapping[str, Any]) -> Texts:
 
 def _named_arrays(about: Mapping[str, Any], which: str, arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The arrays of the parameters, or of the inputs, by name; earlier files have none."""
-    given = _field(about, which, dict) if which in about else {}
-    return {str(name): _one_of(arrays, number, which) for name, number in given.items()}
+    entry = _field(about, which, dict) if which in about else {}
+    return {str(name): _one_of(arrays, number, which) for name, number in entry.items()}
 
 
 def _stages_from_json(
-    given: Sequence[Mapping[str, Any]], arrays: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
+    entry: Sequence[Mapping[str, Any]], arrays: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
 ) -> list[Stage]:
     """The stages, without those expressions that do not come to what the stage has."""
-    found = [_stage_from_json(each, arrays) for each in given]
+    found = [_stage_from_json(each, arrays) for each in entry]
     values: dict[str, Tensor | None] = {}
     for i, stage in enumerate(found):
         node, value = stage.node, stage.value
@@ -300,20 +300,20 @@ def _stages_from_json(
     return found
 
 
-def _stage_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Stage:
+def _stage_from_json(entry: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Stage:
     return Stage(
-        path=_field(given, "path", str),
-        module=_field(given, "module", str),
-        operation=_field(given, "operation", str),
-        inputs=tuple(_list(given, "inputs", str)),
-        folded=tuple(_list(given, "folded", str)),
-        value=_array(given, "value", arrays),
-        node=from_json(given.get("expression"), arrays),
+        path=_field(entry, "path", str),
+        module=_field(entry, "module", str),
+        operation=_field(entry, "operation", str),
+        inputs=tuple(_list(entry, "inputs", str)),
+        folded=tuple(_list(entry, "folded", str)),
+        value=_array(entry, "value", arrays),
+        node=from_json(entry.get("expression"), arrays),
     )
 
 
-def _array(given: Mapping[str, Any], name: str, arrays: Mapping[str, Tensor]) -> Tensor | None:
-    number = given.get(name)
+def _array(entry: Mapping[str, Any], name: str, arrays: Mapping[str, Tensor]) -> Tensor | None:
+    number = entry.get(name)
     return None if number is None else _one_of(arrays, number, name)
 
 
@@ -323,8 +323,8 @@ def _one_of(arrays: Mapping[str, Tensor], number: object, name: str) -> Tensor:
     return arrays[number]
 
 
-def _number(given: Mapping[str, Any], name: str) -> float | None:
-    value = given[name]
+def _number(entry: Mapping[str, Any], name: str) -> float | None:
+    value = entry[name]
     if value is None:
         return None
     if value in ("inf", "-inf", "nan"):
@@ -334,22 +334,22 @@ def _number(given: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def _sizes(given: Mapping[str, Any], name: str) -> tuple[int, ...]:
-    sizes = _list(given, name, int)
+def _sizes(entry: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    sizes = _list(entry, name, int)
     if any(size < 0 for size in sizes):
         raise ValueError(f"{name} {sizes} in the file must hold sizes")
     return tuple(sizes)
 
 
-def _field(given: Mapping[str, Any], name: str, of: type[_Read]) -> _Read:
-    value = given.get(name)
+def _field(entry: Mapping[str, Any], name: str, of: type[_Read]) -> _Read:
+    value = entry.get(name)
     if type(value) is not of:
         raise ValueError(f"{name} ({value!r}) in the file must be of the type {of.__name__}")
     return value
 
 
-def _list(given: Mapping[str, Any], name: str, of: type[_Read]) -> list[_Read]:
-    values = given.get(name)
+def _list(entry: Mapping[str, Any], name: str, of: type[_Read]) -> list[_Read]:
+    values = entry.get(name)
     if not isinstance(values, list) or any(type(value) is not of for value in values):
         raise ValueError(f"{name} in the file must be a list of the type {of.__name__}")
     return values

@@ -188,9 +188,9 @@ class Stages:
             self._nodes[id(output)] = (weakref.ref(output), node)
         return output
 
-    def _edited(self, path: str, value: Tensor, given: tuple[Any, ...]) -> Tensor:
+    def _edited(self, path: str, value: Tensor, arguments: tuple[Any, ...]) -> Tensor:
         """Return the edited value of a stage; in the same memory where the function wrote into its input."""
-        is_kept = any(value is one for one in given)
+        is_kept = any(value is one for one in arguments)
         new = self._edits[path](value.clone() if is_kept else value)
         if new.shape != value.shape or new.dtype is not value.dtype:
             raise ValueError(
@@ -270,10 +270,10 @@ def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, T
         KeyError: a stage or a parameter is not there, or was written over while the model ran.
     """
     if isinstance(node, Operation):
-        given = [value_of(part, stages, parameters) for part in node.inputs]
-        if given and may_write(node):
-            given[0] = given[0].clone()
-        return node.apply(tuple(given))
+        inputs = [value_of(part, stages, parameters) for part in node.inputs]
+        if inputs and may_write(node):
+            inputs[0] = inputs[0].clone()
+        return node.apply(tuple(inputs))
     if isinstance(node, ParameterInput):
         return parameters[node.name]
     value = node.value if isinstance(node, Constant) else stages[node.path].value
@@ -286,9 +286,9 @@ def _repeats(name: str, args: Arguments, output: object) -> bool:
     """True if a change of shape writes numbers several times: key/value heads are repeated so."""
     if name not in ("reshape", "flatten") or not isinstance(output, Tensor) or not isinstance(args[0], Tensor):
         return False
-    given = args[0]
-    is_expanded = any(step == 0 and size > 1 for step, size in zip(given.stride(), given.shape, strict=True))
-    return is_expanded and _place(output) != _place(given)
+    tensor = args[0]
+    is_expanded = any(step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
+    return is_expanded and _place(output) != _place(tensor)
 
 
 def _leaves(node: Node) -> Iterator[StageInput | ParameterInput | Constant]:

@@ -145,10 +145,10 @@ class Trace(Sequence[Attention]):
         return to_bytes(self._content(tokens, parameters))
 
     def _content(self, tokens: Sequence[str], parameters: bool) -> Content:
-        given = tuple(tokens) or self.tokens
+        labels = tuple(tokens) or self.tokens
         kept = self.parameters if parameters else {}
         return Content(
-            self._attentions, tuple(self.stages.values()), self._notes, given, kept, self.texts, self.inputs
+            self._attentions, tuple(self.stages.values()), self._notes, labels, kept, self.texts, self.inputs
         )
 
 

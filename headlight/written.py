@@ -153,12 +153,12 @@ class Exponentials:
 
     Attributes:
         scores: where the scores came from.
-        given: the scores, -inf where an exponential was multiplied by zero.
+        masked: the scores, -inf where an exponential was multiplied by zero.
         axis: the axis that they were normalised along before; None where they were not.
     """
 
     scores: Scores
-    given: Tensor
+    masked: Tensor
     axis: int | None = None
 
 
@@ -305,12 +305,12 @@ class WrittenAttentions:
     # From queries and keys to scores.
 
     def _product(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
-        left, right = _given(args, kwargs, "input", "other", "mat2")[:2]
+        left, right = _arguments(args, kwargs, "input", "other", "mat2")[:2]
         if not self._to_values((left, -1, -2), (right, -2, -1), output) and self._are_activations(left, right):
             self._keep(output, Scores(left.detach(), right.detach().mT, _of_matrices(output.dim())), None)
 
     def _product_added(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
-        added, left, right = _given(args, kwargs, "input", "batch1", "batch2")[:3]
+        added, left, right = _arguments(args, kwargs, "input", "batch1", "batch2")[:3]
         scores = Scores(left.detach(), right.detach().mT, _of_matrices(3), float(kwargs.get("alpha", 1.0)))
         beta = float(kwargs.get("beta", 1.0))
         step = Step("added", added.detach().expand(output.shape), beta)
@@ -385,7 +385,7 @@ class WrittenAttentions:
             return
         total = self._of(factor)
         if isinstance(note, Exponentials) and isinstance(total, Total) and divided:
-            self._weights(note.given, output, note.scores, axes, total.axis)
+            self._weights(note.masked, output, note.scores, axes, total.axis)
             return
         if isinstance(factor, Tensor) and factor.numel() == 1:
             factor = float(factor)
@@ -397,7 +397,7 @@ class WrittenAttentions:
         elif isinstance(note, Exponentials) and isinstance(factor, Tensor):
             blocked = (factor.detach() == 0).expand(output.shape)
             scores = note.scores.then(Step("filled", blocked, -math.inf))
-            note = replace(note, scores=scores, given=note.given.masked_fill(blocked, -math.inf))
+            note = replace(note, scores=scores, masked=note.masked.masked_fill(blocked, -math.inf))
         elif self._is_draft(note) and isinstance(factor, Tensor) and not _is_same_for_keys(factor, output):
             note.changed()
         self._keep(output, note, axes)
@@ -408,14 +408,16 @@ class WrittenAttentions:
         return (one, other) if self._of(one) is not None else (other, one)
 
     def _masked_fill(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
-        scores, cells, fill = _given(args, kwargs, "mask", "value")
+        scores, cells, fill = _arguments(args, kwargs, "mask", "value")
         self._filled(scores, cells, fill, output)
 
     def _where(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
-        given = _given(args, kwargs, "condition", "input", "other")
-        if len(given) != 3:
+        arguments = _arguments(args, kwargs, "condition", "input", "other")
+        if len(arguments) != 3:
             return
-        condition, one, other = given if given[0].dtype is torch.bool else (given[1], given[0], given[2])
+        condition, one, other = arguments
+        if condition.dtype is not torch.bool:
+            condition, one = one, condition
         if self._of(one) is not None:
             self._filled(one, ~condition, other, output)
         else:
@@ -454,7 +456,7 @@ class WrittenAttentions:
 
     def _joined(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         """Columns that are no products, such as a sink's, stand beside the scores."""
-        parts, axis, *_ = (*_given(args, kwargs, "tensors", "dim"), 0)
+        parts, axis, *_ = (*_arguments(args, kwargs, "tensors", "dim"), 0)
         noted = [i for i, part in enumerate(parts) if isinstance(self._of(part), Scores)]
         if len(noted) != 1 or axis % output.dim() != output.dim() - 1:
             return
@@ -477,7 +479,7 @@ class WrittenAttentions:
 
     def _mixed(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         """Each becomes a sum over all heads, as in talking heads."""
-        note, axes = self._entry(_given(args, kwargs, "input")[0])
+        note, axes = self._entry(_arguments(args, kwargs, "input")[0])
         if output.dim() < 4:
             return
         if isinstance(note, Scores):
@@ -499,12 +501,12 @@ class WrittenAttentions:
         if isinstance(note, Scores):
             note = note.moved(move)
         elif isinstance(note, Exponentials):
-            note = replace(note, scores=note.scores.moved(move), given=move(note.given))
+            note = replace(note, scores=note.scores.moved(move), masked=move(note.masked))
         self._keep(output, note, axes.moved(move))
 
     def _softmax(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         axis = _axis(args, kwargs)
-        scores = _given(args, kwargs, "input")[0]
+        scores = _arguments(args, kwargs, "input")[0]
         if axis is not None and output.dim() > 1:
             note, axes = self._entry(scores)
             self._weights(scores, output, note if isinstance(note, Scores) else None, axes, axis, is_plain=True)
@@ -533,7 +535,7 @@ class WrittenAttentions:
     def _exponentials(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         note, axes = self._entry(args[0])
         if isinstance(note, Exponentials) and note.axis is not None:
-            self._weights(note.given, output, note.scores, axes, note.axis)
+            self._weights(note.masked, output, note.scores, axes, note.axis)
         elif isinstance(note, Scores):
             self._keep(output, Exponentials(note, args[0].detach()), axes)
 
@@ -549,7 +551,7 @@ class WrittenAttentions:
             self._keep(output, Total(axis), None)
 
     def _dropout(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
-        weights, share, is_training, *_ = (*_given(args, kwargs, "input", "p", "training"), 0.5, True)
+        weights, share, is_training, *_ = (*_arguments(args, kwargs, "input", "p", "training"), 0.5, True)
         note, axes = self._entry(weights)
         if self._is_draft(note) and is_training:
             note.dropped(float(share))
@@ -656,14 +658,14 @@ def _arranged(tensor: Tensor, letters: list[str], wanted: list[str]) -> Tensor:
 
 def _axis(args: Arguments, kwargs: Keywords) -> int | None:
     """The one axis that a function goes along; None where it is not said, or several are."""
-    given, *rest = _given(args, kwargs, "input", "dim")
+    tensor, *rest = _arguments(args, kwargs, "input", "dim")
     axis = rest[0] if rest else None
     if isinstance(axis, tuple | list) and len(axis) == 1:
         axis = axis[0]
-    return axis % given.dim() if isinstance(axis, int) and isinstance(given, Tensor) else None
+    return axis % tensor.dim() if isinstance(axis, int) and isinstance(tensor, Tensor) else None
 
 
-def _given(args: Arguments, kwargs: Keywords, *names: str) -> Arguments:
+def _arguments(args: Arguments, kwargs: Keywords, *names: str) -> Arguments:
     """The positional arguments, and those by name after them."""
     return (*args, *(kwargs[name] for name in names if name in kwargs))
 

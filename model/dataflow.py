@@ -173,7 +173,7 @@ class _Notes(TorchFunctionMode):
         if function is Tensor.__setitem__:
             self.made.pop(id(args[0]), None)  # written into
         elif isinstance(result, Tensor):
-            if any(result is given for given in _tensors((args, kwargs))):
+            if any(result is tensor for tensor in _tensors((args, kwargs))):
                 self.made.pop(id(result), None)  # written into: such as what dropout drew
             else:
                 self._note(result, function, args, kwargs)
@@ -246,9 +246,9 @@ def operation_of(
         kwargs: what it was given by name.
         node_of: the expression of a tensor among them.
     """
-    given = tuple(_tensors((*args, *kwargs.values())))
-    slots = {id(tensor): Slot(i) for i, tensor in enumerate(given)}
-    inputs = tuple(node_of(tensor) for tensor in given)
+    tensors = tuple(_tensors((*args, *kwargs.values())))
+    slots = {id(tensor): Slot(i) for i, tensor in enumerate(tensors)}
+    inputs = tuple(node_of(tensor) for tensor in tensors)
     return Operation(name, inputs, function, _with_slots(args, slots), _with_slots(dict(kwargs), slots))
 
 
@@ -284,10 +284,10 @@ def _name_of(function: Function) -> str:
     return name.strip("_")
 
 
-def _tensors(given: Iterable[object]) -> list[Tensor]:
+def _tensors(values: Iterable[object]) -> list[Tensor]:
     """Every tensor in nested tuples, lists and dictionaries."""
     found: list[Tensor] = []
-    for part in given:
+    for part in values:
         if isinstance(part, Tensor):
             found.append(part)
         elif isinstance(part, tuple | list | dict):
@@ -295,17 +295,17 @@ def _tensors(given: Iterable[object]) -> list[Tensor]:
     return found
 
 
-def _replaced(given: Any, leaf: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - arguments of any function
-    if isinstance(given, tuple | list) and not isinstance(given, torch.Size):
-        return type(given)(_replaced(part, leaf) for part in given)
-    if isinstance(given, dict):
-        return {name: _replaced(part, leaf) for name, part in given.items()}
-    return leaf(given)
+def _replaced(value: Any, leaf: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - arguments of any function
+    if isinstance(value, tuple | list) and not isinstance(value, torch.Size):
+        return type(value)(_replaced(part, leaf) for part in value)
+    if isinstance(value, dict):
+        return {name: _replaced(part, leaf) for name, part in value.items()}
+    return leaf(value)
 
 
-def _with_slots(given: Any, slots: Mapping[int, Slot]) -> Any:  # noqa: ANN401
-    return _replaced(given, lambda part: slots[id(part)] if isinstance(part, Tensor) else part)
+def _with_slots(value: Any, slots: Mapping[int, Slot]) -> Any:  # noqa: ANN401
+    return _replaced(value, lambda part: slots[id(part)] if isinstance(part, Tensor) else part)
 
 
-def _with_tensors(given: Any, values: tuple[Tensor, ...]) -> Any:  # noqa: ANN401
-    return _replaced(given, lambda part: values[part.index] if isinstance(part, Slot) else part)
+def _with_tensors(value: Any, values: tuple[Tensor, ...]) -> Any:  # noqa: ANN401
+    return _replaced(value, lambda part: values[part.index] if isinstance(part, Slot) else part)

@@ -144,12 +144,12 @@ class MaskInputs:
 
 
 MASKS: dict[str, Callable[[MaskInputs], Tensor]] = {
-    "causal": lambda given: causal(given.n_queries, given.n_keys),
-    "padding": lambda given: padding(given.key_is_padding),
-    "sliding_window": lambda given: sliding_window(given.n_queries, given.n_keys, given.window),
-    "prefix": lambda given: prefix(given.n_queries, given.n_keys, given.prefix, given.key_is_padding),
-    "strided": lambda given: strided(given.n_queries, given.n_keys, given.stride),
-    "custom": lambda given: _custom_cells(given),
+    "causal": lambda inputs: causal(inputs.n_queries, inputs.n_keys),
+    "padding": lambda inputs: padding(inputs.key_is_padding),
+    "sliding_window": lambda inputs: sliding_window(inputs.n_queries, inputs.n_keys, inputs.window),
+    "prefix": lambda inputs: prefix(inputs.n_queries, inputs.n_keys, inputs.prefix, inputs.key_is_padding),
+    "strided": lambda inputs: strided(inputs.n_queries, inputs.n_keys, inputs.stride),
+    "custom": lambda inputs: _custom_cells(inputs),
 }
 
 
@@ -199,7 +199,7 @@ def with_leading_axes(mask: Tensor) -> Tensor:
     return mask[(None,) * (4 - mask.dim())]
 
 
-def build_masks(names: Sequence[str], given: MaskInputs) -> CombinedMask:
+def build_masks(names: Sequence[str], inputs: MaskInputs) -> CombinedMask:
     """Build the named masks.
 
     Raises:
@@ -215,7 +215,7 @@ def build_masks(names: Sequence[str], given: MaskInputs) -> CombinedMask:
     for name in names:
         if name not in MASKS:
             raise ValueError(f"mask ({name!r}) must be one of: {', '.join(MASKS)}")
-    return CombinedMask({name: MASKS[name](given) for name in names})
+    return CombinedMask({name: MASKS[name](inputs) for name in names})
 
 
 def for_each_layer(mask: LayerMasks, n_layers: int) -> Sequence[Tensor | None]:
@@ -235,13 +235,13 @@ def _positions(n_queries: int, n_keys: int) -> tuple[Tensor, Tensor]:
     return torch.arange(n_queries)[:, None], torch.arange(n_keys)[None, :]
 
 
-def _custom_cells(given: MaskInputs) -> Tensor:
-    size = (given.n_queries, given.n_keys)
-    if given.custom is None:
+def _custom_cells(inputs: MaskInputs) -> Tensor:
+    size = (inputs.n_queries, inputs.n_keys)
+    if inputs.custom is None:
         return torch.ones(size, dtype=torch.bool)
-    if given.custom.shape[-2:] != size:
-        raise ValueError(f"custom has cells {tuple(given.custom.shape[-2:])}: it must have (Tq, Tk) = {size}")
-    return custom(given.custom)
+    if inputs.custom.shape[-2:] != size:
+        raise ValueError(f"custom has cells {tuple(inputs.custom.shape[-2:])}: it must have (Tq, Tk) = {size}")
+    return custom(inputs.custom)
 
 
 def _boolean(name: str, mask: Tensor) -> Tensor:

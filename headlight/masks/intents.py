@@ -107,8 +107,8 @@ class Intent:
         of_kind = of_kind.replace("(q)", "q")  # a position alone needs no brackets
         parts = [self.condition or of_kind]
         parts += ["segment(q) == segment(k)"] * self.documents + ["not is_pad(k)"] * self.padding
-        given = [part for part in parts if part]
-        return " and ".join(f"({part})" if " or " in part and len(given) > 1 else part for part in given)
+        said = [part for part in parts if part]
+        return " and ".join(f"({part})" if " or " in part and len(said) > 1 else part for part in said)
 
     def expected(self, context: MaskContext) -> Tensor | None:
         """The cells that should be open, (Tq, Tk) bool; None where they are given and not said.
@@ -197,9 +197,9 @@ def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor
 
 
 def _spread(cells: Tensor, size: tuple[int, int]) -> Tensor:
-    if any(given not in (1, wanted) for given, wanted in zip(cells.shape, size, strict=True)):
-        given, wanted = (" queries by ".join(map(str, one)) for one in (tuple(cells.shape), size))
-        raise ValueError(f"the mask has {wanted} keys, and what it should be has {given} keys")
+    if any(actual not in (1, wanted) for actual, wanted in zip(cells.shape, size, strict=True)):
+        actual, wanted = (" queries by ".join(map(str, one)) for one in (tuple(cells.shape), size))
+        raise ValueError(f"the mask has {wanted} keys, and what it should be has {actual} keys")
     return cells.expand(size)
 
 
@@ -240,10 +240,10 @@ def recognise(allowed: Tensor, context: MaskContext) -> Intent | None:
     Of several the plainest: documents and padding count only where they make a difference.
     """
     rows = _read_rows(context)
-    given = allowed & rows
-    for intent in _candidates(given, context):
+    open_cells = allowed & rows
+    for intent in _candidates(open_cells, context):
         expected = intent.expected(context)
-        if expected is not None and torch.equal(given, expected & rows):
+        if expected is not None and torch.equal(open_cells, expected & rows):
             return intent
     return None
 
@@ -253,12 +253,12 @@ def _read_rows(context: MaskContext) -> Tensor:
     return ~torch.tensor(context.query_is_padding, dtype=torch.bool)[:, None]
 
 
-def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
+def _candidates(open_cells: Tensor, context: MaskContext) -> Iterator[Intent]:
     """Every intention that these cells, (Tq, Tk), can fulfil, the plainest first.
 
     The furthest open cell in each direction leaves one number for each kind.
     """
-    query, key = given.nonzero().unbind(-1)
+    query, key = open_cells.nonzero().unbind(-1)
     if not len(query):
         return
     before = max(0, context.n_keys - context.n_queries)

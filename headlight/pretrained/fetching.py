@@ -263,9 +263,9 @@ def _convert(task: Task, say: Say) -> Path:
 _TASKS: Mapping[str, Callable[[Task, Say], Path]] = {"hub": _from_hub, "convert": _convert}
 
 
-def main(given: Mapping[str, Any], write: Callable[[bytes], None]) -> None:
+def main(fields: Mapping[str, Any], write: Callable[[bytes], None]) -> None:
     """Do the task that is given, and write how far it is."""
-    task = Task(**given)
+    task = Task(**fields)
 
     def say(text: str, fraction: float, path: Path = Path()) -> None:
         write(json.dumps({"text": text, "fraction": fraction, "path": str(path)}).encode())

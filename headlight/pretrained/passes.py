@@ -49,56 +49,56 @@ class Pass:
 
 
 def run(
-    checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights", edits: Mapping[str, Edit] | None = None
+    checkpoint: Checkpoint, encoding: Tokenized, *, keep: Keep = "weights", edits: Mapping[str, Edit] | None = None
 ) -> Pass:
     """One pass over a text, watched.
 
     Args:
         checkpoint: the model.
-        given: what it is given.
+        encoding: what it is given.
         keep: as in ``watch``.
         edits: the same, of any stage.
     """
     model = checkpoint.model
     with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu", edits=edits) as trace:
-        output = _output(checkpoint, given.inputs)
-    tokens = tuple(piece.text for piece in given.pieces)
-    if given.lines:
-        trace.texts = Texts(tuple(tuple(piece.text for piece in line) for line in given.lines))
-    elif given.target:
-        trace.texts = Texts((tokens,), (tuple(piece.text for piece in given.target),))
+        output = _output(checkpoint, encoding.inputs)
+    tokens = tuple(piece.text for piece in encoding.pieces)
+    if encoding.lines:
+        trace.texts = Texts(tuple(tuple(piece.text for piece in line) for line in encoding.lines))
+    elif encoding.target:
+        trace.texts = Texts((tokens,), (tuple(piece.text for piece in encoding.target),))
     else:
         trace.tokens = tokens
     has_logits = "logits" in output and output["logits"].dim() == 3
     return Pass(trace, (output["logits"] if has_logits else output[0]).detach().cpu(), has_logits)
 
 
-def _output(checkpoint: Checkpoint, given: Mapping[str, Tensor]) -> Any:  # noqa: ANN401 - of transformers
+def _output(checkpoint: Checkpoint, encoded: Mapping[str, Tensor]) -> Any:  # noqa: ANN401 - of transformers
     """Compute the output; the encoder is run first where it is given a mask that the cross-attention is not."""
-    inputs: dict[str, Any] = dict(given)
+    inputs: dict[str, Any] = dict(encoded)
     if _OF_ENCODER in inputs:
         mask, ids = inputs.pop(_OF_ENCODER), inputs.pop("input_ids")
         inputs["encoder_outputs"] = checkpoint.model.get_encoder()(input_ids=ids, attention_mask=mask)  # type: ignore[operator]
     return checkpoint.model(**inputs, **plain(checkpoint))
 
 
-def with_mask(checkpoint: Checkpoint, given: Tokenized, allowed: Tensor, where: Where = "self") -> Tokenized:
+def with_mask(checkpoint: Checkpoint, encoding: Tokenized, allowed: Tensor, where: Where = "self") -> Tokenized:
     """The same input with a mask for every attention of a kind, in place of the model's own.
 
     ``transformers`` adds it to the scores, so it is given as numbers: a boolean mask would add 0 and 1.
 
     Args:
         checkpoint: the model.
-        given: the input.
+        encoding: the input.
         allowed: (1 or H, Tq, Tk), or (B, 1 or H, Tq, Tk), bool, True = may attend.
         where: of an encoder-decoder, which of its attentions; any other model has self-attention alone.
     """
     added = added_mask(checkpoint, allowed)
     if checkpoint.part != "encoder-decoder":
-        return replace(given, inputs={**given.inputs, "attention_mask": added})
-    is_new = where == "cross" and _OF_ENCODER not in given.inputs
-    of_encoder = {_OF_ENCODER: given.inputs["attention_mask"]} if is_new else {}
-    return replace(given, inputs={**given.inputs, **of_encoder, _ARGUMENTS[where]: added})
+        return replace(encoding, inputs={**encoding.inputs, "attention_mask": added})
+    is_new = where == "cross" and _OF_ENCODER not in encoding.inputs
+    of_encoder = {_OF_ENCODER: encoding.inputs["attention_mask"]} if is_new else {}
+    return replace(encoding, inputs={**encoding.inputs, **of_encoder, _ARGUMENTS[where]: added})
 
 
 def added_mask(checkpoint: Checkpoint, allowed: Tensor) -> Tensor:
@@ -125,10 +125,10 @@ def in_place_of_errors(sentence: str) -> Iterator[None]:
         raise ValueError(sentence) from error
 
 
-def memory_of_run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> int:
+def memory_of_run(checkpoint: Checkpoint, encoding: Tokenized, keep: Keep) -> int:
     """The bytes that the trace of a pass takes, known from one plain pass."""
     with checkpoint.lock:
-        return memory(checkpoint.model, keep=keep, **{**given.inputs, **plain(checkpoint)})
+        return memory(checkpoint.model, keep=keep, **{**encoding.inputs, **plain(checkpoint)})
 
 
 def plain(checkpoint: Checkpoint) -> dict[str, Any]:

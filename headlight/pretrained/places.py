@@ -77,8 +77,8 @@ class NotInstalledError(ValueError):
 
 def cache_folder() -> Path:
     """Return the folder of converted checkpoints: ``HEADLIGHT_CACHE``, or a folder in the user's cache."""
-    if given := os.environ.get("HEADLIGHT_CACHE"):
-        return Path(given)
+    if folder := os.environ.get("HEADLIGHT_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headlight"
 
 

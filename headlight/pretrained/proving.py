@@ -36,35 +36,35 @@ class Dependence:
     sizes: Tensor
 
 
-def depends(checkpoint: Checkpoint, given: Tokenized, progress: Progress = lambda _: None) -> Dependence:
+def depends(checkpoint: Checkpoint, encoding: Tokenized, progress: Progress = lambda _: None) -> Dependence:
     """Differentiate the output of a checkpoint by the embeddings of its tokens.
 
     Args:
         checkpoint: the model.
-        given: one sequence, with the mask that is to be proved; of an encoder-decoder the target counts.
+        encoding: one sequence, with the mask that is to be proved; of an encoder-decoder the target counts.
         progress: called with the fraction done. An error that it raises ends the measurement.
 
     Raises:
         ValueError: the model has no derivative by its tokens.
     """
-    subject, found = _differentiated(checkpoint, given)
+    subject, found = _differentiated(checkpoint, encoding)
     rows = rows_measured(subject.n_tokens)
     return Dependence(rows, influence(found, subject, rows, progress))
 
 
-def where_it_begins(checkpoint: Checkpoint, given: Tokenized, rows: Tensor, token: int) -> str:
+def where_it_begins(checkpoint: Checkpoint, encoding: Tokenized, rows: Tensor, token: int) -> str:
     """Find the first stage of which some rows depend on a token, in a sentence without its full stop.
 
     Args:
         checkpoint: the model.
-        given: as in ``depends``.
+        encoding: as in ``depends``.
         rows: (T,) bool, the rows that must not depend on it.
         token: the token.
 
     Raises:
         ValueError: as in ``depends``.
     """
-    subject, found = _differentiated(checkpoint, given)
+    subject, found = _differentiated(checkpoint, encoding)
     only = torch.zeros(1, subject.n_tokens, dtype=torch.bool)
     only[0, token] = True
     stage = first_stage(found, rows[None], only, subject)
@@ -72,14 +72,14 @@ def where_it_begins(checkpoint: Checkpoint, given: Tokenized, rows: Tensor, toke
         return stage_in_words(stage, subject, causal=checkpoint.part == "decoder")
 
 
-def padding_ignored(checkpoint: Checkpoint, given: Tokenized) -> tuple[bool, str]:
+def padding_ignored(checkpoint: Checkpoint, encoding: Tokenized) -> tuple[bool, str]:
     """Return whether padding changes nothing for the tokens of a batch, and a sentence on it.
 
     Args:
         checkpoint: the model.
-        given: several sequences, filled up to one length.
+        encoding: several sequences, filled up to one length.
     """
-    inputs = {**given.inputs, **plain(checkpoint)}
+    inputs = {**encoding.inputs, **plain(checkpoint)}
     with checkpoint.lock:
         try:
             return True, str(assert_padding_ignored(checkpoint.model, **inputs, alone=True))
@@ -92,9 +92,9 @@ def rows_measured(n_tokens: int) -> tuple[int, ...]:
     return tuple(sampled(n_tokens, MOST_ROWS, N_SAMPLED))
 
 
-def _differentiated(checkpoint: Checkpoint, given: Tokenized) -> tuple[Subject, Pass]:
-    of = "decoder_input_ids" if given.target else "input_ids"
-    subject = Subject(checkpoint.model, (), {**given.inputs, **plain(checkpoint)}, of, 1, None)
+def _differentiated(checkpoint: Checkpoint, encoding: Tokenized) -> tuple[Subject, Pass]:
+    of = "decoder_input_ids" if encoding.target else "input_ids"
+    subject = Subject(checkpoint.model, (), {**encoding.inputs, **plain(checkpoint)}, of, 1, None)
     with checkpoint.lock:
         found = differentiated(subject)
     if found is None:

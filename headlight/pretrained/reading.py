@@ -40,7 +40,7 @@ class Reader:
 
     Args:
         checkpoint: a decoder, or an encoder-decoder, which reads at its target.
-        given: its input; the source counts, where it has an encoder.
+        encoding: its input; the source counts, where it has an encoder.
         cached: whether keys and values are kept from one reading to the next.
         allowed: (..., L, L) bool, True = may attend, with L at least the most tokens read: a mask in place of the
             model's own for the self-attention that reads them.
@@ -50,11 +50,11 @@ class Reader:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, given: Tokenized, *, cached: bool = False, allowed: Tensor | None = None
+        self, checkpoint: Checkpoint, encoding: Tokenized, *, cached: bool = False, allowed: Tensor | None = None
     ) -> None:
         if checkpoint.part == "encoder":
             raise ValueError(f"{checkpoint.name} is an encoder: it writes nothing.")
-        self._checkpoint, self._given, self._cached, self._allowed = checkpoint, given, cached, allowed
+        self._checkpoint, self._encoding, self._cached, self._allowed = checkpoint, encoding, cached, allowed
         self._kept: tuple[tuple[int, ...], Any] = ((), None)  # the tokens read, and the cache that holds them
 
     @property
@@ -66,7 +66,7 @@ class Reader:
         """The encoder's output, computed once."""
         if not self._has_source:
             return {}
-        inputs = self._given.inputs
+        inputs = self._encoding.inputs
         source = {name: inputs[name] for name in ("input_ids", "attention_mask") if name in inputs}
         encoded = self._checkpoint.model.get_encoder()(**source)  # type: ignore[operator]
         return {"encoder_outputs": encoded, "attention_mask": source.get("attention_mask")}

@@ -27,17 +27,17 @@ def most_bytes() -> int:
     Raises:
         ValueError: the variable is no number above 0.
     """
-    given = os.environ.get("HEADLIGHT_MEMORY_GB")
-    if given is None:
+    text = os.environ.get("HEADLIGHT_MEMORY_GB")
+    if text is None:
         return (
             os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 8 * 10**9
         )
     try:
-        number = float(given)
+        number = float(text)
     except ValueError:
         number = 0
     if not 0 < number < math.inf:
-        raise ValueError(f"HEADLIGHT_MEMORY_GB is {given!r}: it must be a number above 0, such as 8.")
+        raise ValueError(f"HEADLIGHT_MEMORY_GB is {text!r}: it must be a number above 0, such as 8.")
     return int(number * 10**9)
 
 

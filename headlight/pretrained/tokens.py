@@ -119,26 +119,26 @@ def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
     if checkpoint.part == "encoder-decoder":
         found = _source_and_target(checkpoint, words)
     elif checkpoint.part == "encoder" and words.second:
-        given = tokenizer(words.text, words.second, **_asked(tokenizer))
-        found = Tokenized(pieces_of(tokenizer, given), (), words.text, _inputs(given))
+        encoding = tokenizer(words.text, words.second, **_asked(tokenizer))
+        found = Tokenized(pieces_of(tokenizer, encoding), (), words.text, _inputs(encoding))
     else:
         text = in_template(checkpoint, words.text) if words.chat and checkpoint.chats else words.text
-        given = tokenizer(text, add_special_tokens=text is words.text, **_asked(tokenizer))
-        found = Tokenized(pieces_of(tokenizer, given), (), text, _inputs(given))
+        encoding = tokenizer(text, add_special_tokens=text is words.text, **_asked(tokenizer))
+        found = Tokenized(pieces_of(tokenizer, encoding), (), text, _inputs(encoding))
     _check_length(checkpoint, found, most)
     inputs = {name: value.to(checkpoint.device) for name, value in found.inputs.items()}
     return replace(found, inputs=inputs)
 
 
-def _batch(checkpoint: Checkpoint, given: Sequence[Tokenized]) -> Tokenized:
+def _batch(checkpoint: Checkpoint, encodings: Sequence[Tokenized]) -> Tokenized:
     """Several sequences filled up to one length, on the side and with the token that the tokenizer says.
 
     Raises:
         ValueError: there are too many.
     """
-    if len(given) > MOST_LINES:
+    if len(encodings) > MOST_LINES:
         raise ValueError(f"There are more than {MOST_LINES} lines: as many are read at once.")
-    tokenizer, longest = checkpoint.tokenizer, max(len(each.pieces) for each in given)
+    tokenizer, longest = checkpoint.tokenizer, max(len(each.pieces) for each in encodings)
     known = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
     filler = next(token for token in known if token is not None)
     piece = Piece(
@@ -150,16 +150,16 @@ def _batch(checkpoint: Checkpoint, given: Sequence[Tokenized]) -> Tokenized:
         missing = longest - values.shape[1]
         return F.pad(values, (missing, 0) if is_left else (0, missing), value=value)
 
-    masks = [each.inputs.get("attention_mask", torch.ones_like(each.inputs["input_ids"])) for each in given]
+    masks = [each.inputs.get("attention_mask", torch.ones_like(each.inputs["input_ids"])) for each in encodings]
     inputs = {"attention_mask": torch.cat([filled(mask, 0) for mask in masks])}
-    for name in given[0].inputs.keys() - inputs.keys():
+    for name in encodings[0].inputs.keys() - inputs.keys():
         value = filler if name == "input_ids" else 0
-        inputs[name] = torch.cat([filled(each.inputs[name], value) for each in given])
+        inputs[name] = torch.cat([filled(each.inputs[name], value) for each in encodings])
     lines = []
-    for each in given:
+    for each in encodings:
         padding = (piece,) * (longest - len(each.pieces))
         lines.append((*padding, *each.pieces) if is_left else (*each.pieces, *padding))
-    return Tokenized(lines[0], (), "\n".join(each.text for each in given), inputs, tuple(lines))
+    return Tokenized(lines[0], (), "\n".join(each.text for each in encodings), inputs, tuple(lines))
 
 
 def _check_length(checkpoint: Checkpoint, found: Tokenized, most: int) -> None:
@@ -211,7 +211,7 @@ def in_template(checkpoint: Checkpoint, text: str) -> str:
 def _source_and_target(checkpoint: Checkpoint, words: Words) -> Tokenized:
     """The source, and the target as the decoder is given it: its start token, and the target without its end."""
     tokenizer = checkpoint.tokenizer
-    given = tokenizer(words.text, **_asked(tokenizer))
+    encoding = tokenizer(words.text, **_asked(tokenizer))
     start = start_of_target(checkpoint)
     target: tuple[Piece, ...] = (Piece(*_written(tokenizer, start, is_special=True, has_bytes=False), start, True),)
     if words.second:
@@ -219,7 +219,8 @@ def _source_and_target(checkpoint: Checkpoint, words: Words) -> Tokenized:
         own = pieces_of(tokenizer, goal)
         target += own[:-1] if own and own[-1].id == tokenizer.eos_token_id else own
     ids = torch.tensor([[piece.id for piece in target]])
-    return Tokenized(pieces_of(tokenizer, given), target, words.text, {**_inputs(given), "decoder_input_ids": ids})
+    inputs = {**_inputs(encoding), "decoder_input_ids": ids}
+    return Tokenized(pieces_of(tokenizer, encoding), target, words.text, inputs)
 
 
 def start_of_target(checkpoint: Checkpoint) -> int:
@@ -234,16 +235,16 @@ def _asked(tokenizer: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"return_tensors": "pt", "return_offsets_mapping": tokenizer.is_fast}
 
 
-def _inputs(given: Any) -> dict[str, Tensor]:  # noqa: ANN401
+def _inputs(encoding: Any) -> dict[str, Tensor]:  # noqa: ANN401
     known = ("input_ids", "attention_mask", "token_type_ids")
-    return {name: given[name] for name in known if name in given}
+    return {name: encoding[name] for name in known if name in encoding}
 
 
-def pieces_of(tokenizer: Any, given: Any) -> tuple[Piece, ...]:  # noqa: ANN401
+def pieces_of(tokenizer: Any, encoding: Any) -> tuple[Piece, ...]:  # noqa: ANN401
     """The tokens of the first sequence of what a tokenizer gave."""
-    pieces = pieces_of_ids(tokenizer, given["input_ids"][0].tolist())
-    offsets = given["offset_mapping"][0].tolist() if "offset_mapping" in given else [None] * len(pieces)
-    parts = given.sequence_ids(0) if tokenizer.is_fast else [0] * len(pieces)
+    pieces = pieces_of_ids(tokenizer, encoding["input_ids"][0].tolist())
+    offsets = encoding["offset_mapping"][0].tolist() if "offset_mapping" in encoding else [None] * len(pieces)
+    parts = encoding.sequence_ids(0) if tokenizer.is_fast else [0] * len(pieces)
     found: list[Piece] = []
     for piece, place, part in zip(pieces, offsets, parts, strict=True):
         start, end = (None, None) if place is None or piece.special else place

@@ -108,11 +108,11 @@ def _read_about(header: Mapping[str, Any]) -> tuple[Recipe, int]:
     return made, step
 
 
-def _read_recipe(given: Any) -> Recipe:  # noqa: ANN401 - whatever the file holds
+def _read_recipe(entry: Any) -> Recipe:  # noqa: ANN401 - whatever the file holds
     usual = asdict(RECIPES["reverse"])
-    if not isinstance(given, Mapping) or given.keys() != usual.keys():
+    if not isinstance(entry, Mapping) or entry.keys() != usual.keys():
         raise ValueError(say("incomplete_recipe", fields=", ".join(usual)))
     for name, value in usual.items():
-        if type(given[name]) is not type(value):
-            raise ValueError(say("field", name=name, value=given[name], kind=type(value).__name__))
-    return Recipe(**given)
+        if type(entry[name]) is not type(value):
+            raise ValueError(say("field", name=name, value=entry[name], kind=type(value).__name__))
+    return Recipe(**entry)

@@ -220,7 +220,7 @@ def _data() -> dict[str, Any]:
 
 @cache
 def _patterns() -> tuple[Pattern, ...]:
-    return tuple(variant for given in _data()["patterns"] for variant in _variants(**given))
+    return tuple(variant for pattern in _data()["patterns"] for variant in _variants(**pattern))
 
 
 def _variants(english: str, german: str, weight: float = 1.0) -> list[Pattern]:

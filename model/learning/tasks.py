@@ -476,18 +476,18 @@ class Sequences:
 
 def sequences(task: Task, text: str) -> Sequences:
     """Return the input of a model for one text, and the answer that it is to give."""
-    given = task.encode(text)
+    ids = task.encode(text)
     if task.answer is None:
-        return Sequences((SOS, *given), None, (*given, EOS))
+        return Sequences((SOS, *ids), None, (*ids, EOS))
     answer = task.encode(task.answer(text))
     match task.architecture:
         case "encoder-decoder":
-            return Sequences((*given, EOS), (SOS, *answer), (*answer, EOS))
+            return Sequences((*ids, EOS), (SOS, *answer), (*answer, EOS))
         case "decoder":
-            prompt = (SOS, *given, EOS)
+            prompt = (SOS, *ids, EOS)
             return Sequences((*prompt, *answer), None, (*(PAD,) * (len(prompt) - 1), *answer, EOS))
         case "encoder":
-            return Sequences((*given, EOS), None, (*answer, PAD))
+            return Sequences((*ids, EOS), None, (*answer, PAD))
 
 
 def prompt(task: Task, text: str) -> Ids:

@@ -341,7 +341,7 @@ def model_with(recipe: Recipe, weights: Weights) -> Transformer:
     with torch.no_grad():
         for name, parameter in parameters.items():
             if weights[name].shape != parameter.shape:
-                given, needed = tuple(weights[name].shape), tuple(parameter.shape)
-                raise ValueError(say("other_shape", name=name, given=given, needed=needed))
+                shape, needed = tuple(weights[name].shape), tuple(parameter.shape)
+                raise ValueError(say("other_shape", name=name, shape=shape, needed=needed))
             parameter.copy_(weights[name])
     return model

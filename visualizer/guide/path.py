@@ -81,21 +81,21 @@ def read_path(data: bytes) -> GuidedPath:
     if len(data) > MAX_BYTES:
         raise ValueError(say("too_long", most=MAX_BYTES, n_bytes=len(data)))
     try:
-        given = json.loads(data.decode("utf-8-sig"))
+        entry = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ValueError(say("not_utf8")) from None
     except json.JSONDecodeError as error:
         raise ValueError(say("not_json_at", line=error.lineno, problem=error.msg)) from None
     except RecursionError:
         raise ValueError(say("not_json")) from None
-    if not isinstance(given, dict) or given.get("headlight_path") != FORMAT:
+    if not isinstance(entry, dict) or entry.get("headlight_path") != FORMAT:
         raise ValueError(say("beginning", format=FORMAT))
-    if extra := given.keys() - {"headlight_path", "title", "stops"}:
+    if extra := entry.keys() - {"headlight_path", "title", "stops"}:
         raise ValueError(say("extra", name=visible(min(extra))))
-    stops = given.get("stops")
+    stops = entry.get("stops")
     if not isinstance(stops, list) or not 1 <= len(stops) <= MOST_STOPS:
         raise ValueError(say("stops", most=MOST_STOPS))
-    title = _title(given.get("title"), say("path_title", most=LONGEST_TITLE))
+    title = _title(entry.get("title"), say("path_title", most=LONGEST_TITLE))
     return GuidedPath(title, tuple(_stop(stop, i) for i, stop in enumerate(stops, start=1)))
 
 
@@ -105,45 +105,45 @@ def write_path(path: GuidedPath) -> str:
     return json.dumps({"headlight_path": FORMAT, "title": path.title, "stops": stops}, ensure_ascii=False, indent=2)
 
 
-def _stop(given: object, number: int) -> Stop:
-    if not isinstance(given, dict):
+def _stop(entry: object, number: int) -> Stop:
+    if not isinstance(entry, dict):
         raise ValueError(say("no_object", number=number))
-    if extra := given.keys() - set(_FIELDS):
+    if extra := entry.keys() - set(_FIELDS):
         raise ValueError(say("extra_of_stop", number=number, name=visible(min(extra)), fields=", ".join(_FIELDS)))
-    title = _title(given.get("title"), say("stop_title", number=number, most=LONGEST_TITLE))
-    view = next((view for view in LIGHTS if view == given.get("view")), None)
+    title = _title(entry.get("title"), say("stop_title", number=number, most=LONGEST_TITLE))
+    view = next((view for view in LIGHTS if view == entry.get("view")), None)
     if view is None:
         raise ValueError(say("view", number=number, views=", ".join(LIGHTS)))
-    light = given.get("light", LIGHTS[view][0])
+    light = entry.get("light", LIGHTS[view][0])
     if light not in LIGHTS[view]:
         raise ValueError(say("light", number=number, lights=", ".join(LIGHTS[view])))
-    stage, condition = given.get("stage", ""), given.get("if", "")
+    stage, condition = entry.get("stage", ""), entry.get("if", "")
     if not isinstance(stage, str) or len(stage) > LONGEST_TITLE or (view == "step" and not stage):
         raise ValueError(say("stage", number=number))
     if not isinstance(condition, str):
         raise ValueError(say("condition_no_text", number=number))
     if condition and (problem := problem_of_condition(condition)):
         raise ValueError(say("condition", number=number, problem=problem))
-    measure = given.get("measure", "")
+    measure = entry.get("measure", "")
     if measure not in ("", *MEASURES):
         raise ValueError(say("measure", number=number, measures=", ".join(MEASURES)))
-    words = _lines(given.get("words"), say("words", number=number))
+    words = _lines(entry.get("words"), say("words", number=number))
     if not words:
         raise ValueError(say("no_words", number=number))
-    trial = _lines(given.get("try", ()), say("trial", number=number))
-    places = {name: _place(given[name], name, number) for name in _PLACES if name in given}
+    trial = _lines(entry.get("try", ()), say("trial", number=number))
+    places = {name: _place(entry[name], name, number) for name in _PLACES if name in entry}
     return Stop(title, view, light, words, trial, stage, condition, measure=measure, **places)
 
 
-def _title(given: object, refusal: str) -> str:
-    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_TITLE:
+def _title(entry: object, refusal: str) -> str:
+    if not isinstance(entry, str) or not entry.strip() or len(entry) > LONGEST_TITLE:
         raise ValueError(refusal)
-    return given.strip()
+    return entry.strip()
 
 
-def _lines(given: object, where: str) -> tuple[str, ...]:
+def _lines(entry: object, where: str) -> tuple[str, ...]:
     """One text, or several."""
-    lines = [given] if isinstance(given, str) else given
+    lines = [entry] if isinstance(entry, str) else entry
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise ValueError(say("no_texts", where=where))
     if len(lines) > MOST_LINES or any(len(line) > LONGEST_LINE for line in lines):
@@ -154,10 +154,10 @@ def _lines(given: object, where: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _place(given: object, name: str, number: int) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= _PLACES[name]:
+def _place(entry: object, name: str, number: int) -> int:
+    if not isinstance(entry, int) or isinstance(entry, bool) or not 0 <= entry <= _PLACES[name]:
         raise ValueError(say("place", name=name, number=number, most=_PLACES[name]))
-    return given
+    return entry
 
 
 def _written(stop: Stop) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from visualizer.pictures.compare import baseline_of
 from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
-from visualizer.runs.writer import tokens_given
+from visualizer.runs.writer import prompt_tokens
 from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.settings.attentions import attention_named, paintings_in
 from visualizer.settings.fields import WORKED_EXAMPLES
@@ -75,7 +75,7 @@ def show(choices: Choices) -> None:
     choices = _off_padding(run, path, choices)
     writes = name == "generate"
     header.strip(
-        tokens_given(run) if writes else run.tokens,
+        prompt_tokens(run) if writes else run.tokens,
         choices,
         queried=None if writes else run.axes(path)[0].sequence or "source",
         sizes=sizes_of(run),
@@ -195,7 +195,7 @@ def _off_padding(run: Run, path: str, choices: Choices) -> Choices:
     sequence = run.axes(path)[0].sequence
     is_padding = run.tokens[sequence].is_padding if sequence else (False,)
     query = min(selection.query, len(is_padding) - 1)
-    is_chosen = is_known or "query" in choices.given
+    is_chosen = is_known or "query" in choices.named
     found = replace(choices, says_query=is_chosen and is_padding[query])
     if is_padding[query] and not is_chosen and not all(is_padding):
         real = (i for i, padding in enumerate(is_padding) if not padding)
@@ -238,7 +238,7 @@ def in_run(run: Run, choices: Choices) -> tuple[Choices, list[str]]:
     drawn, other places are those of another run.
     """
     before, nearest = choices.selection, _nearest(run, choices.selection)
-    said = {*choices.link, *choices.given}
+    said = {*choices.link, *choices.named}
     changes = {
         name: getattr(nearest, name)
         for name in sorted(said if has_run(before.source, before.view) else said & {"batch"})
@@ -247,6 +247,6 @@ def in_run(run: Run, choices: Choices) -> tuple[Choices, list[str]]:
     notices = [
         say("not_in_run", name=name, asked=getattr(before, name), shown=shown)
         for name, shown in changes.items()
-        if name in choices.given
+        if name in choices.named
     ]
     return replace(choices, selection=replace(before, **changes)), notices

@@ -46,8 +46,8 @@ def reader_of(run: Run, allowed: Tensor, *, cached: bool) -> Read:
     """
     settings = replace(of_line(run.settings, run.item), edits="")
     own = has_own_masks(settings)
-    given = input_of(settings)
-    reader = Reader(checkpoint_of(settings), given, cached=cached, allowed=None if own else allowed)
+    encoding = input_of(settings)
+    reader = Reader(checkpoint_of(settings), encoding, cached=cached, allowed=None if own else allowed)
 
     def read(tokens: Tokens, _before: Trace | None = None) -> Trace:
         return Trace({stage.path: stage for stage in _stages(reader(tokens), settings.architecture)})

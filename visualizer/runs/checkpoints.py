@@ -129,21 +129,21 @@ class _Asked:
     Attributes:
         settings: with what the checkpoint fixes.
         checkpoint: what computes it.
-        given: the tokens that it reads, under its own masks.
+        encoding: the tokens that it reads, under its own masks.
         batches: the same as sequences.
         changed: the masks in place of its own, by the kind of attention.
     """
 
     settings: Settings
     checkpoint: Checkpoint
-    given: Tokenized
+    encoding: Tokenized
     batches: Mapping[SequenceName, tuple[TokenSequence, ...]]
     changed: Mapping[str, CombinedMask]
 
     @cached_property
     def masked(self) -> Tokenized:
         """The tokens that it reads, under the masks that were chosen."""
-        return _masked(self.checkpoint, self.given, self.changed)
+        return _masked(self.checkpoint, self.encoding, self.changed)
 
 
 def _asked(settings: Settings) -> _Asked:
@@ -152,9 +152,9 @@ def _asked(settings: Settings) -> _Asked:
     Raises:
         ValueError: the checkpoint is not in memory, or cannot be given the text or the masks.
     """
-    checkpoint, given = checkpoint_of(settings), input_of(settings)
-    settings, batches = replace(settings, **_shape(checkpoint, given)), batches_of(given)
-    return _Asked(settings, checkpoint, given, batches, _changed_masks(settings, batches))
+    checkpoint, encoding = checkpoint_of(settings), input_of(settings)
+    settings, batches = replace(settings, **_shape(checkpoint, encoding)), batches_of(encoding)
+    return _Asked(settings, checkpoint, encoding, batches, _changed_masks(settings, batches))
 
 
 def input_under_masks(settings: Settings) -> Tokenized:
@@ -166,12 +166,12 @@ def input_under_masks(settings: Settings) -> Tokenized:
     return _asked(settings).masked
 
 
-def batches_of(given: Tokenized) -> dict[SequenceName, tuple[TokenSequence, ...]]:
+def batches_of(encoding: Tokenized) -> dict[SequenceName, tuple[TokenSequence, ...]]:
     """The sequences that are read at once."""
     found: dict[SequenceName, tuple[TokenSequence, ...]] = {
-        "source": tuple(map(_sequence, given.lines or (given.pieces,)))
+        "source": tuple(map(_sequence, encoding.lines or (encoding.pieces,)))
     }
-    return {**found, "target": (_sequence(given.target),)} if given.target else found
+    return {**found, "target": (_sequence(encoding.target),)} if encoding.target else found
 
 
 def _sequence(pieces: Sequence[Piece]) -> TokenSequence:
@@ -240,10 +240,10 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
         ValueError: the checkpoint is not in memory, or what is asked for cannot be done with it; one sentence.
     """
     asked = _asked(settings)
-    settings, checkpoint, given, batches = asked.settings, asked.checkpoint, asked.given, asked.batches
+    settings, checkpoint, encoding, batches = asked.settings, asked.checkpoint, asked.encoding, asked.batches
     try:
-        settings = _with_named_edits(settings, checkpoint, given)
-        seen, contexts = _pass(asked, _edits(settings, checkpoint, given))
+        settings = _with_named_edits(settings, checkpoint, encoding)
+        seen, contexts = _pass(asked, _edits(settings, checkpoint, encoding))
     except (ValueError, TraceError) as error:
         if not settings.edits:
             raise
@@ -251,7 +251,7 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
         seen, contexts = _pass(asked, {})
     attentions = _named(checkpoint, seen.trace, len(batches["source"]))
     masks = {**_own_masks(attentions, batches), **_by_layer(asked.changed, attentions)}
-    operations = _operations(checkpoint, given) if contexts else {}
+    operations = _operations(checkpoint, encoding) if contexts else {}
     for path, attention in attentions.items():
         if (operation := operations.get(f"{path}.context")) in contexts:
             attentions[path] = replace(attention, context=contexts[operation])
@@ -272,7 +272,7 @@ def every_operation(settings: Settings) -> SeenTrace:
         ValueError: as ``run_checkpoint``.
     """
     asked = _asked(settings)
-    edits = _edits(asked.settings, asked.checkpoint, asked.given)
+    edits = _edits(asked.settings, asked.checkpoint, asked.encoding)
     with in_place_of_errors(_takes_no_mask(asked)):
         trace = _whole_pass(asked.checkpoint, asked.masked, edits).trace
     went_on = {trace.stages[path].module: trace.stages[path].value for path in edits}
@@ -281,15 +281,17 @@ def every_operation(settings: Settings) -> SeenTrace:
     )
 
 
-def _whole_pass(checkpoint: Checkpoint, given: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})) -> Pass:
-    _check_size(n_bytes_of_all(checkpoint, given), max(len(given.pieces), len(given.target)))
-    return run(checkpoint, given, keep="all", edits=edits)
+def _whole_pass(
+    checkpoint: Checkpoint, encoding: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})
+) -> Pass:
+    _check_size(n_bytes_of_all(checkpoint, encoding), max(len(encoding.pieces), len(encoding.target)))
+    return run(checkpoint, encoding, keep="all", edits=edits)
 
 
-def n_bytes_of_all(checkpoint: Checkpoint, given: Tokenized) -> int:
+def n_bytes_of_all(checkpoint: Checkpoint, encoding: Tokenized) -> int:
     """The memory that all operations of a pass take. It takes a pass to know, and masks change nothing of it."""
-    sizes = tuple(tuple(value.shape) for name, value in given.inputs.items() if name.endswith("ids"))
-    return _known_of(checkpoint).once(("n_bytes", sizes), lambda: memory_of_run(checkpoint, given, "all"))
+    sizes = tuple(tuple(value.shape) for name, value in encoding.inputs.items() if name.endswith("ids"))
+    return _known_of(checkpoint).once(("n_bytes", sizes), lambda: memory_of_run(checkpoint, encoding, "all"))
 
 
 def _known_of(checkpoint: Checkpoint) -> KeepsResults:
@@ -328,11 +330,11 @@ def _named(checkpoint: Checkpoint, seen: Sequence[Attention], n_items: int) -> d
     return found
 
 
-def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
+def _shape(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Any]:
     """The settings that a checkpoint fixes."""
 
     def find() -> Mapping[str, Any]:
-        named = _named(checkpoint, run(checkpoint, _few(given), keep="shapes").trace, 1)
+        named = _named(checkpoint, run(checkpoint, _few(encoding), keep="shapes").trace, 1)
         depths = [len(list(_layers(kind.path, named))) for kind in masked_attentions(checkpoint.part)]
         of_decoder = depths[1] if len(depths) > 1 and depths[1] != depths[0] else 0
         n_heads = next(iter(named.values())).n_heads
@@ -342,12 +344,12 @@ def _shape(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Any]:
     return _known_of(checkpoint).once("shape", find)
 
 
-def _few(given: Tokenized) -> Tokenized:
+def _few(encoding: Tokenized) -> Tokenized:
     """The beginning of its longest sequence, for a pass of which names and sizes alone are asked."""
-    lines = given.lines or (given.pieces,)
+    lines = encoding.lines or (encoding.pieces,)
     longest = min(range(len(lines)), key=lambda line: sum(piece.padding for piece in lines[line]))
-    inputs = {name: value[longest : longest + 1, :_FEW] for name, value in given.inputs.items()}
-    return Tokenized(lines[longest][:_FEW], given.target[:_FEW], given.text, inputs)
+    inputs = {name: value[longest : longest + 1, :_FEW] for name, value in encoding.inputs.items()}
+    return Tokenized(lines[longest][:_FEW], encoding.target[:_FEW], encoding.text, inputs)
 
 
 # Its masks.
@@ -385,18 +387,18 @@ def _is_own(kind: MaskedAttention, settings: Settings) -> bool:
     return "custom" not in here.mask and here.mask == own.mask
 
 
-def _masked(checkpoint: Checkpoint, given: Tokenized, changed: Mapping[str, CombinedMask]) -> Tokenized:
+def _masked(checkpoint: Checkpoint, encoding: Tokenized, changed: Mapping[str, CombinedMask]) -> Tokenized:
     """The input with the masks that were chosen; a cross-attention's goes first, for the encoder's beside it."""
-    first = given.lines[0] if given.lines else given.pieces
-    sizes = {"encoder": (len(first),) * 2, "decoder": (len(given.target or first),) * 2}
+    first = encoding.lines[0] if encoding.lines else encoding.pieces
+    sizes = {"encoder": (len(first),) * 2, "decoder": (len(encoding.target or first),) * 2}
     sizes["cross"] = (sizes["decoder"][0], sizes["encoder"][1])
     for path in sorted(changed, reverse=True, key=lambda path: "cross" in path):
         where: Where = _WHERE[path] if checkpoint.part == "encoder-decoder" else "self"
         size = sizes[_WHERE[path]]
         allowed = changed[path].allowed
         whole = torch.ones(1, 1, *size, dtype=torch.bool) if allowed is None else allowed
-        given = with_mask(checkpoint, given, whole.expand(*whole.shape[:2], *size), where)
-    return given
+        encoding = with_mask(checkpoint, encoding, whole.expand(*whole.shape[:2], *size), where)
+    return encoding
 
 
 def _by_layer(changed: Mapping[str, CombinedMask], attentions: Mapping[str, Attention]) -> dict[str, CombinedMask]:
@@ -423,7 +425,7 @@ def _own_masks(
 # Its edits.
 
 
-def _edits(settings: Settings, checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, Edit]:
+def _edits(settings: Settings, checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Edit]:
     """The edits by the paths of the operations that they are of.
 
     Raises:
@@ -431,7 +433,7 @@ def _edits(settings: Settings, checkpoint: Checkpoint, given: Tokenized) -> Mapp
     """
     if not settings.edits:
         return {}
-    operations = _operations(checkpoint, given)
+    operations = _operations(checkpoint, encoding)
     made = read_interventions(settings.edits)
     if unknown := [each.path for each in made if each.path not in operations]:
         raise ValueError(say("no_such_context", path=unknown[0]))
@@ -444,20 +446,20 @@ def _edits(settings: Settings, checkpoint: Checkpoint, given: Tokenized) -> Mapp
     return edits_of([replace(each, path=operations[each.path]) for each in made], other)
 
 
-def _with_named_edits(settings: Settings, checkpoint: Checkpoint, given: Tokenized) -> Settings:
+def _with_named_edits(settings: Settings, checkpoint: Checkpoint, encoding: Tokenized) -> Settings:
     """The settings with each edit by the name of the context: links of before say the checkpoint's operation."""
     if not settings.edits:
         return settings
-    names = {operation: path for path, operation in _operations(checkpoint, given).items()}
+    names = {operation: path for path, operation in _operations(checkpoint, encoding).items()}
     made = [replace(each, path=names.get(each.path, each.path)) for each in read_interventions(settings.edits)]
     return replace(settings, edits=write_interventions(made))
 
 
-def _operations(checkpoint: Checkpoint, given: Tokenized) -> Mapping[str, str]:
+def _operations(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, str]:
     """The operation whose result is the context of an attention, by the path of the context."""
 
     def find() -> Mapping[str, str]:
-        seen = _whole_pass(checkpoint, _few(given)).trace
+        seen = _whole_pass(checkpoint, _few(encoding)).trace
         found = {
             f"{path}.context": _context(seen.stages, each) for path, each in _named(checkpoint, seen, 1).items()
         }

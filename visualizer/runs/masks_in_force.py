@@ -194,14 +194,14 @@ def readable_painting(
 
 def _in_each_layer(settings: Settings, n_layers: int, queries: Batch, keys: Batch) -> tuple[CombinedMask, ...]:
     """The masks of an attention in every layer; layers that share them share one object."""
-    given = _given(settings, queries, keys)
+    inputs = _mask_inputs(settings, queries, keys)
     if "custom" not in settings.mask:
-        return (build_masks(settings.mask, given),) * n_layers
+        return (build_masks(settings.mask, inputs),) * n_layers
     planes = read_planes(settings.custom)
     built: dict[tuple[str, ...], CombinedMask] = {}
     for sources in (_sources(planes, settings, layer) for layer in range(n_layers)):
         if sources not in built:
-            painted = replace(given, custom=_of_batch(sources, queries, keys))
+            painted = replace(inputs, custom=_of_batch(sources, queries, keys))
             built[sources] = build_masks(settings.mask, painted)
     return tuple(built[_sources(planes, settings, layer)] for layer in range(n_layers))
 
@@ -227,7 +227,7 @@ def _of_heads(sources: Sequence[str], queries: TokenSequence, keys: TokenSequenc
     return torch.stack([painted_cells(source, context) for source, context in zip(sources, contexts, strict=True)])
 
 
-def _given(settings: Settings, queries: Batch, keys: Batch) -> MaskInputs:
+def _mask_inputs(settings: Settings, queries: Batch, keys: Batch) -> MaskInputs:
     return MaskInputs(
         n_queries=len(queries[0]),
         n_keys=len(keys[0]),

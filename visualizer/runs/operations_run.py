@@ -124,10 +124,10 @@ class _Stages(Mapping[str, Stage]):
         return len(self._seen.trace.stages) + len(self._seen.trace.patterns)
 
     def _stage(self, path: str, operation: Operation, step: Folded | None) -> Stage:
-        given = torch.empty(0) if operation.value is None else operation.value
-        value = sequences_first(self._seen, given)
+        computed = torch.empty(0) if operation.value is None else operation.value
+        value = sequences_first(self._seen, computed)
         dims = dims_of(self._seen, path, value.shape)
-        is_turned = value is not given
+        is_turned = value is not computed
         return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, is_turned=is_turned)
 
 

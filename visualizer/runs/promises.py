@@ -147,8 +147,8 @@ def prove(
     Raises:
         ValueError: the claim is ``intended`` and nothing is given for it.
     """
-    given = {path: mask.allowed for path, mask in run.promised.items()}
-    promised = _over_all_layers(run, measurement, given, sequence)
+    masks = {path: mask.allowed for path, mask in run.promised.items()}
+    promised = _over_all_layers(run, measurement, masks, sequence)
     if claim == "promised":
         allowed = promised
     elif claim == "causal":
@@ -206,12 +206,12 @@ def _intended_mask(run: Run, path: str, intended: Intended) -> Tensor | None:
     weights = f"{path}.weights"
     if without_layer(path) == intended.path:
         return intended.cells | _padding_rows(run, weights)
-    given = run.promised[path].allowed
+    allowed = run.promised[path].allowed
     of_keys = run.axes(weights)[1].sequence
     if not intended.ignores_padding or of_keys is None:
-        return given
+        return allowed
     no_padding = ~torch.tensor(run.tokens[of_keys].is_padding)
-    cells = no_padding if given is None else given & no_padding
+    cells = no_padding if allowed is None else allowed & no_padding
     return cells | _padding_rows(run, weights)
 
 

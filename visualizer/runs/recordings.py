@@ -121,7 +121,7 @@ def _under(attention: Attention, settings: Settings) -> tuple[Attention, Combine
     """An attention with the weights that another mask gives its recorded queries and keys."""
     *_, n_queries, n_keys = attention.shape
     sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("window", "prefix", "stride")}
-    given = MaskInputs(n_queries, n_keys, torch.zeros(1, n_keys, dtype=torch.bool), **sizes)
-    mask = build_masks(settings.mask, given)
+    inputs = MaskInputs(n_queries, n_keys, torch.zeros(1, n_keys, dtype=torch.bool), **sizes)
+    mask = build_masks(settings.mask, inputs)
     weights: Tensor = scores_of(attention, mask.allowed).softmax(-1).nan_to_num(0.0)
     return replace(attention, weights=weights, allowed=mask.allowed, context=None, difference=None), mask

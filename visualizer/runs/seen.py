@@ -142,8 +142,8 @@ class SeenStage(Stage):
     make: Callable[[], Tensor]
 
     def __init__(self, path: str, make: Callable[[], Tensor], dims: tuple[tuple[str, int], ...], file: str) -> None:
-        given = {"path": path, "make": make, "dims": dims, "location": (f"{_FOLDER}/{file}", 0), "edited": False}
-        for name, value in given.items():
+        fields = {"path": path, "make": make, "dims": dims, "location": (f"{_FOLDER}/{file}", 0), "edited": False}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @property

@@ -166,7 +166,7 @@ def _of_checkpoint(run: Run) -> Writer:
     )
 
 
-def tokens_given(run: Run) -> Mapping[SequenceName, TokenSequence]:
+def prompt_tokens(run: Run) -> Mapping[SequenceName, TokenSequence]:
     """Return the tokens given before a model writes: without the target, which it writes itself, or a continuation.
 
     All tokens of a run that cannot write.
@@ -217,7 +217,7 @@ def _masks(run: Run, n_tokens: int) -> CombinedMask:
     settings = run.settings
     names = [name for name in settings.mask if name not in ("padding", "custom")]
     nothing_padded = torch.zeros(1, n_tokens, dtype=torch.bool)
-    given = MaskInputs(
+    inputs = MaskInputs(
         n_tokens,
         n_tokens,
         nothing_padded,
@@ -225,7 +225,7 @@ def _masks(run: Run, n_tokens: int) -> CombinedMask:
         prefix=settings.prefix,
         stride=settings.stride,
     )
-    return build_masks(names, given)
+    return build_masks(names, inputs)
 
 
 def _open_cells(masks: CombinedMask, size: int) -> Tensor:

@@ -66,10 +66,10 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
     settings, notices = read_part(query, _unsaid(first))
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
-        given = _values_of(query, "d_model")[0]
+        width = _values_of(query, "d_model")[0]
         shared = say("width_not_shared", n_heads=settings.n_heads)
         complaint = say("width_not_even") if settings.head_dim else shared
-        notices["d_model"] = _notice("d_model", given, complaint, say("used", value=chosen.d_model))
+        notices["d_model"] = _notice("d_model", width, complaint, say("used", value=chosen.d_model))
     defaults = Selection(stage=default_stage(chosen.architecture))
     selection, more_notices = read_part(query, defaults)
     asked = width_to_come_back_to(settings) or selection.asked_width
@@ -106,18 +106,18 @@ def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> 
     """Say in one sentence what is wrong with one parameter; None where each by itself is good."""
     known = {field.name: field for field in fields}
     for name in query:
-        given = _values_of(query, name)
+        values = _values_of(query, name)
         if name in _OF_THE_PAGE:
             continue
         if name not in known:
             nearest = _nearest(name, known)
             near = say("unknown_but_near", name=_shown(name), nearest=nearest)
             return near if nearest else say("unknown", name=_shown(name))
-        if len(given) > 1:
+        if len(values) > 1:
             return say("repeated", name=name)
-        if complaint := _READERS[known[name].kind](known[name], given[0], known[name].default).complaint:
-            bad = say("bad", name=name, given=_shown(given[0]), complaint=complaint)
-            return bad if given[0] else say("empty", name=name)
+        if complaint := _READERS[known[name].kind](known[name], values[0], known[name].default).complaint:
+            bad = say("bad", name=name, text=_shown(values[0]), complaint=complaint)
+            return bad if values[0] else say("empty", name=name)
     return None
 
 
@@ -127,8 +127,8 @@ def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:
     A browser can send anything: what is missing or no text is left out, what is bad becomes what a link would make
     of it.
     """
-    given = event if isinstance(event, Mapping) else {}
-    texts = {name: given[name] for name in names if isinstance(given.get(name), str)}
+    link = event if isinstance(event, Mapping) else {}
+    texts = {name: link[name] for name in names if isinstance(link.get(name), str)}
     return {
         name: _READERS[FIELDS[name].kind](FIELDS[name], text, FIELDS[name].default).value
         for name, text in texts.items()
@@ -192,9 +192,9 @@ def read_part(query: Mapping[str, Sequence[str]], defaults: _Part) -> tuple[_Par
     values: dict[str, Any] = {}
     notices: dict[str, str] = {}
     for field in fields_of(type(defaults)).values():
-        given = _values_of(query, field.name) if field.name in query else ()
-        if given:
-            values[field.name], notice = _read_field(field, given, value_in(defaults, field.name))
+        texts = _values_of(query, field.name) if field.name in query else ()
+        if texts:
+            values[field.name], notice = _read_field(field, texts, value_in(defaults, field.name))
             if notice:
                 notices[field.name] = notice
     return changed(defaults, **values), notices
@@ -205,24 +205,24 @@ def _values_of(query: Mapping[str, Sequence[str]], name: str) -> Sequence[str]:
     return (values,) if isinstance(values, str) else values[:_REPEATS_READ]
 
 
-def _read_field(field: Field, given: Sequence[str], default: Any) -> tuple[Any, str]:  # noqa: ANN401
+def _read_field(field: Field, values: Sequence[str], default: Any) -> tuple[Any, str]:  # noqa: ANN401
     """The value of a parameter, and the notice it calls for or nothing."""
-    readings = [_READERS[field.kind](field, text, default) for text in given]
+    readings = [_READERS[field.kind](field, text, default) for text in values]
     reading = next((reading for reading in readings if not reading.complaint), readings[0])
-    if len(given) == 1 and not reading.complaint:
+    if len(values) == 1 and not reading.complaint:
         return reading.value, ""
     shown = _shown(written(field, reading.value))
     taken = reading.taken or say("used", value=shown)
-    if len(given) == 1:
-        return reading.value, _notice(field.name, given[0], reading.complaint, taken)
+    if len(values) == 1:
+        return reading.value, _notice(field.name, values[0], reading.complaint, taken)
     if reading.complaint:
         return reading.value, say("repeated_and_bad", name=field.name, taken=taken)
     return reading.value, say("repeated_and_good", name=field.name, value=shown)
 
 
-def _notice(name: str, given: str, complaint: str, taken: str) -> str:
-    bad = say("bad_so", name=name, given=_shown(given), complaint=complaint, taken=taken)
-    return bad if given else say("empty_so", name=name, taken=taken)
+def _notice(name: str, text: str, complaint: str, taken: str) -> str:
+    bad = say("bad_so", name=name, text=_shown(text), complaint=complaint, taken=taken)
+    return bad if text else say("empty_so", name=name, taken=taken)
 
 
 def _shown(text: str) -> str:
@@ -231,8 +231,8 @@ def _shown(text: str) -> str:
     return visible_whole(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
 
 
-def _read_integer(field: Field, given: str, default: int) -> _Reading:
-    number = _number(given)
+def _read_integer(field: Field, text: str, default: int) -> _Reading:
+    number = _number(text)
     if number is None:
         return _Reading(default, say("no_number"))
     clamped = _clamped(field, number)
@@ -242,16 +242,16 @@ def _read_integer(field: Field, given: str, default: int) -> _Reading:
     return _Reading(nearest, _range_complaint(field, number))
 
 
-def _read_fraction(field: Field, given: str, default: float) -> _Reading:
-    number = _number(given)
+def _read_fraction(field: Field, text: str, default: float) -> _Reading:
+    number = _number(text)
     if number is None:
         return _Reading(default, say("no_number"))
     return _Reading(_clamped(field, number), _range_complaint(field, number))
 
 
-def _number(given: str) -> float | None:
+def _number(text: str) -> float | None:
     try:
-        number = float(given)
+        number = float(text)
     except ValueError:
         return None
     return None if math.isnan(number) else number
@@ -265,15 +265,15 @@ def _range_complaint(field: Field, number: float) -> str:
     return "" if field.least <= number <= field.most else say("out_of_range", least=field.least, most=field.most)
 
 
-def _read_choice(field: Field, given: str, default: str) -> _Reading:
-    if given in field.choices:
-        return _Reading(given)
-    return _Reading(_nearest(given, field.choices) or default, say("no_choice", choices=", ".join(field.choices)))
+def _read_choice(field: Field, text: str, default: str) -> _Reading:
+    if text in field.choices:
+        return _Reading(text)
+    return _Reading(_nearest(text, field.choices) or default, say("no_choice", choices=", ".join(field.choices)))
 
 
-def _nearest(given: str, choices: Iterable[str]) -> str | None:
+def _nearest(text: str, choices: Iterable[str]) -> str | None:
     """The choice spelled most like what was given; None where none is like it."""
-    matches = difflib.get_close_matches(given[:_SHOWN].strip().casefold(), list(choices), n=1)
+    matches = difflib.get_close_matches(text[:_SHOWN].strip().casefold(), list(choices), n=1)
     return matches[0] if matches else None
 
 
@@ -283,16 +283,16 @@ _SWITCH = {"on": True, "off": False}
 _LOOSE_SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False} | _SWITCH
 
 
-def _read_switch(_field: Field, given: str, default: bool) -> _Reading:
-    if given in _SWITCH:
-        return _Reading(_SWITCH[given])
-    return _Reading(_LOOSE_SWITCH.get(given.strip().casefold(), default), say("no_switch"))
+def _read_switch(_field: Field, text: str, default: bool) -> _Reading:
+    if text in _SWITCH:
+        return _Reading(_SWITCH[text])
+    return _Reading(_LOOSE_SWITCH.get(text.strip().casefold(), default), say("no_switch"))
 
 
-def _read_names(field: Field, given: str, _default: tuple[str, ...]) -> _Reading:
-    if given == NO_MASK:
+def _read_names(field: Field, text: str, _default: tuple[str, ...]) -> _Reading:
+    if text == NO_MASK:
         return _Reading(())
-    names = given.split(",", len(field.choices))
+    names = text.split(",", len(field.choices))
     nearest = in_mask_order(name for name in (_nearest(name, field.choices) for name in names) if name)
     if sorted(names) == sorted(nearest):
         return _Reading(nearest)
@@ -302,12 +302,12 @@ def _read_names(field: Field, given: str, _default: tuple[str, ...]) -> _Reading
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _read_text(_field: Field, given: str, _default: str) -> _Reading:
-    if len(given) > MAX_URL_TEXT:
-        first = _without_surrogates(given[:MAX_URL_TEXT])
+def _read_text(_field: Field, text: str, _default: str) -> _Reading:
+    if len(text) > MAX_URL_TEXT:
+        first = _without_surrogates(text[:MAX_URL_TEXT])
         return _Reading(first, say("too_long"), say("first_used", most=MAX_URL_TEXT))
-    text = _without_surrogates(given)
-    return _Reading(text, "" if text == given else say("halves"))
+    whole = _without_surrogates(text)
+    return _Reading(whole, "" if whole == text else say("halves"))
 
 
 def _without_surrogates(text: str) -> str:
@@ -315,51 +315,51 @@ def _without_surrogates(text: str) -> str:
     return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _read_cells(_field: Field, given: str, default: str) -> _Reading:
-    if len(given) > MAX_URL_TEXT:
+def _read_cells(_field: Field, text: str, default: str) -> _Reading:
+    if len(text) > MAX_URL_TEXT:
         return _Reading(default, say("too_long"))
     try:
-        canonical = write_planes(read_planes(given))
+        canonical = write_planes(read_planes(text))
     except ValueError as error:
         return _Reading(default, str(error))
-    return _Reading(canonical, "" if canonical == given else say("not_shortest"))
+    return _Reading(canonical, "" if canonical == text else say("not_shortest"))
 
 
-def _read_interventions(_field: Field, given: str, default: str) -> _Reading:
+def _read_interventions(_field: Field, text: str, default: str) -> _Reading:
     try:
-        canonical = write_interventions(read_interventions(given[:MAX_URL_TEXT]))
+        canonical = write_interventions(read_interventions(text[:MAX_URL_TEXT]))
     except ValueError as error:
         return _Reading(default, str(error))
-    return _Reading(canonical, "" if canonical == given else say("not_shortest"))
+    return _Reading(canonical, "" if canonical == text else say("not_shortest"))
 
 
 _STAGE = re.compile(r"[\w.:-]{1,200}")
 
 
-def _read_stage(_field: Field, given: str, default: str) -> _Reading:
-    if _STAGE.fullmatch(given):
-        return _Reading(given)
-    near = given.strip()
+def _read_stage(_field: Field, text: str, default: str) -> _Reading:
+    if _STAGE.fullmatch(text):
+        return _Reading(text)
+    near = text.strip()
     return _Reading(near if _STAGE.fullmatch(near) else default, say("no_stage"))
 
 
 _IDENTIFIER = re.compile(r"[a-z0-9]{0,40}")
 
 
-def _read_identifier(_field: Field, given: str, default: str) -> _Reading:
-    if _IDENTIFIER.fullmatch(given):
-        return _Reading(given)
+def _read_identifier(_field: Field, text: str, default: str) -> _Reading:
+    if _IDENTIFIER.fullmatch(text):
+        return _Reading(text)
     return _Reading(default, say("no_identifier"))
 
 
 _PLACES = re.compile(r"\d{1,3}(,\d{1,3}){0,63}")
 
 
-def _read_places(field: Field, given: str, default: tuple[int, ...]) -> _Reading:
-    if not _PLACES.fullmatch(given):
+def _read_places(field: Field, text: str, default: tuple[int, ...]) -> _Reading:
+    if not _PLACES.fullmatch(text):
         return _Reading(default, say("no_places"), say("all_used"))
-    places = sorted({int(place) for place in given.split(",") if field.least <= int(place) <= field.most})
-    if ",".join(map(str, places)) == given:
+    places = sorted({int(place) for place in text.split(",") if field.least <= int(place) <= field.most})
+    if ",".join(map(str, places)) == text:
         return _Reading(tuple(places))
     complaint = say("places_not_in_order", least=field.least, most=field.most)
     return _Reading(tuple(places), complaint, "" if places else say("all_used"))
@@ -368,14 +368,14 @@ def _read_places(field: Field, given: str, default: tuple[int, ...]) -> _Reading
 _INTENT = re.compile(r"([a-z_]{1,20})(?::(\d{1,3}))?(\+documents)?(\+padding)?")
 
 
-def _read_intent(_field: Field, given: str, default: str) -> _Reading:
+def _read_intent(_field: Field, text: str, default: str) -> _Reading:
     """``causal``, ``window:4+documents+padding``, ``window`` without its number yet, ``expression:k <= q``."""
-    if given == UNSAID:
-        return _Reading(given)
-    if given.startswith(EXPRESSION):
-        condition = _without_surrogates(given[:MAX_URL_TEXT])
-        return _Reading(condition, "" if condition == given else say("too_long"))
-    found = _INTENT.fullmatch(given)
+    if text == UNSAID:
+        return _Reading(text)
+    if text.startswith(EXPRESSION):
+        condition = _without_surrogates(text[:MAX_URL_TEXT])
+        return _Reading(condition, "" if condition == text else say("too_long"))
+    found = _INTENT.fullmatch(text)
     if found is None or found[1] not in INTENT_KINDS:
         return _Reading(default, say("no_intent"))
     kind = INTENT_KINDS[found[1]]
@@ -383,7 +383,7 @@ def _read_intent(_field: Field, given: str, default: str) -> _Reading:
         return _Reading(default, say("no_number_for_intent"))
     number = "" if found[2] is None else f":{int(found[2])}"
     canonical = f"{found[1]}{number}{found[3] or ''}{found[4] or ''}"
-    return _Reading(canonical, "" if canonical == given else say("not_shortest"))
+    return _Reading(canonical, "" if canonical == text else say("not_shortest"))
 
 
 _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {

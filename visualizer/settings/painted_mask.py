@@ -63,7 +63,7 @@ def read_planes(text: str) -> dict[Scope, str]:
     planes: dict[Scope, str] = {}
     for part in text.split(";") if text else ():
         place = _PLACE.match(part)
-        scope = Scope(*(None if given == "*" else int(given) for given in place.groups())) if place else EVERYWHERE
+        scope = Scope(*(None if index == "*" else int(index) for index in place.groups())) if place else EVERYWHERE
         source = part[place.end() :] if place else part
         if scope in planes:
             raise ValueError(say("same_heads"))

@@ -126,10 +126,10 @@ def fitted_training(choice: TrainingChoice) -> TrainingChoice:
 def read_training(query: Mapping[str, Sequence[str]]) -> tuple[TrainingChoice, tuple[str, ...]]:
     """Read Train's part of a link: the choice, and one plain sentence for each parameter that was changed."""
     first, _ = read_part(query, OPENING)
-    given, notices = read_part(query, usual_choice(first.train_task, first.train_experiment))
-    chosen = fitted_training(given)
+    asked, notices = read_part(query, usual_choice(first.train_task, first.train_experiment))
+    chosen = fitted_training(asked)
     for field in fields(chosen):
-        before, after = getattr(given, field.name), getattr(chosen, field.name)
+        before, after = getattr(asked, field.name), getattr(chosen, field.name)
         if query.get(field.name) and before != after:
             notices[field.name] = say("does_not_fit", name=field.name, before=before, after=after)
     return chosen, tuple(notices.values())

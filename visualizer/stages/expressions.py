@@ -209,8 +209,8 @@ class _Reader:
 
     def _joined(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
         """Follow a number to its place in the joined tensor that it comes from."""
-        given = [part for part in (*node.arguments[1:], *node.keywords.values()) if isinstance(part, int)]
-        axis = (given[0] if given else 0) % len(index)
+        numbers = [part for part in (*node.arguments[1:], *node.keywords.values()) if isinstance(part, int)]
+        axis = (numbers[0] if numbers else 0) % len(index)
         place = index[axis]
         if node.name == "stack":
             return self.number(node.inputs[place], _without(index, axis))
@@ -255,12 +255,12 @@ class _Reader:
             steps += found.steps
             rows = rows or found.rows
             shown[i] = f"{found.value:.4g}"
-        given = [_shown(part, shown) for part in (*node.arguments, *node.keywords.values())]
+        arguments = [_shown(part, shown) for part in (*node.arguments, *node.keywords.values())]
         value = float(result[index])
         alone = [self._alone(node, index, fitting, beside) for beside in (1, -3)]
         if not math.isnan(value) and not all(math.isclose(one, value, rel_tol=1e-2, abs_tol=1e-4) for one in alone):
             raise ValueError(f"{node.name} reads more than the numbers at {index}")
-        return Reckoning((*steps, Step(f"{node.name}({', '.join(given)})", value)), value, rows)
+        return Reckoning((*steps, Step(f"{node.name}({', '.join(arguments)})", value)), value, rows)
 
     def _alone(self, node: Operation, index: tuple[int, ...], fitting: Collection[int], step: int) -> float:
         """The result of an operation of the numbers at a place, with others ``step`` away beside them.
@@ -282,8 +282,8 @@ class _Reader:
 
 def axis_of(node: Operation) -> int:
     """The axis that an operation goes along; the last unless given."""
-    given = [part for part in (node.keywords.get("dim"), *node.arguments) if isinstance(part, int)]
-    return given[0] if given else -1
+    numbers = [part for part in (node.keywords.get("dim"), *node.arguments) if isinstance(part, int)]
+    return numbers[0] if numbers else -1
 
 
 def _without(index: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -92,22 +92,22 @@ def positions_line(stage: StageInRun) -> NumpyLine:
     """Positions in NumPy."""
     *_, n_tokens, width = stage.value.shape
     are_given = stage.value.dim() == 3
-    given = ("positions",) if are_given else ()
+    from_outside = ("positions",) if are_given else ()
     first = [] if are_given else [f"positions = np.arange({n_tokens})"]
     positions = _positions(stage)
     if isinstance(positions, LearnedPositions):
         lines = [*first, "positional_encoding = position_table[positions]"]
-        return NumpyLine("\n".join(lines), {"position_table": f"{stage.module}.positions.table"}, given)
+        return NumpyLine("\n".join(lines), {"position_table": f"{stage.module}.positions.table"}, from_outside)
     if isinstance(positions, NoPositions):
         lines = [*first, f"positional_encoding = np.zeros((*positions.shape, {width}))"]
-        return NumpyLine("\n".join(lines), {}, given)
+        return NumpyLine("\n".join(lines), {}, from_outside)
     cut = f"[..., :{width}]" if width % 2 else ""
     waves = [
         f"angle = positions[..., None] / 10000 ** (np.arange(0, {width}, 2) / {width})",
         "sines_and_cosines = np.stack([np.sin(angle), np.cos(angle)], axis=-1)",
         f"positional_encoding = sines_and_cosines.reshape(*positions.shape, -1){cut}",
     ]
-    return NumpyLine("\n".join([*first, *waves]), {}, given)
+    return NumpyLine("\n".join([*first, *waves]), {}, from_outside)
 
 
 def positions_checks(stage: StageInRun) -> Iterable[Check]:

@@ -21,23 +21,23 @@ class NumpyLine:
     Attributes:
         code: one or a few lines; the last assigns the stage's name.
         reads: the variables in it that are stages or parameters, with their paths.
-        given: the variables in it that come from outside, such as ``ids`` or ``mask``.
+        from_outside: the variables in it that come from outside, such as ``ids`` or ``mask``.
     """
 
     code: str
     reads: Mapping[str, str] = field(default_factory=dict)
-    given: tuple[str, ...] = ()
+    from_outside: tuple[str, ...] = ()
 
 
 def notes(line: NumpyLine) -> str:
     """Return the notes on the variables of a line; empty where none needs one."""
     matrices = [name for name in line.reads if re.search(rf"\b{name}(\[.*?\])?\.T", line.code)]
     found = [say("stored", matrices=say("and").join(matrices))] if matrices else []
-    found += [_GIVEN[name] for name in line.given if name in _GIVEN]
+    found += [_FROM_OUTSIDE[name] for name in line.from_outside if name in _FROM_OUTSIDE]
     return "; ".join(found)
 
 
-_GIVEN = {
+_FROM_OUTSIDE = {
     "keep": say("keep"),
     "ids": say("ids"),
     "mask": say("mask"),

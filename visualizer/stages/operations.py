@@ -204,9 +204,9 @@ def _draws(operation: Seen) -> bool:
     is_dropout = operation.operation in ("dropout", *ATTENTIONS)
     if not is_dropout or operation.node is None:
         return bool(_NOT_AGAIN.search(operation.operation))
-    given = [*operation.node.arguments, *operation.node.keywords.values()]
+    arguments = [*operation.node.arguments, *operation.node.keywords.values()]
     is_training = operation.node.keywords.get("training", True)
-    return bool(is_training) and any(isinstance(one, float) and 0 < one <= 1 for one in given)
+    return bool(is_training) and any(isinstance(one, float) and 0 < one <= 1 for one in arguments)
 
 
 def _is_cheap(run: Run, stage: OperationStage, node: Node) -> bool:

@@ -20,7 +20,16 @@ from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.run import Run
 from visualizer.safe_text import visible_whole
 from visualizer.settings.settings import Depth
-from visualizer.stages import attention, by_operation, dot_product, feed_forward, given, inputs, layer, model_output
+from visualizer.stages import (
+    attention,
+    by_operation,
+    dot_product,
+    feed_forward,
+    inputs,
+    layer,
+    model_output,
+    published,
+)
 from visualizer.stages.checks import Check, equals_published
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, find_entry
@@ -51,7 +60,7 @@ ENTRIES: dict[str, tuple[StageEntry, ...]] = {
     "model/fused_projection.py": _PROJECTIONS,
     "model/feed_forward.py": _with_texts("feed_forward", feed_forward.ENTRIES),
     "model/layers.py": _with_texts("layer", layer.ENTRIES),
-    "model/sources/worked_examples.py": _with_texts("given", given.ENTRIES),
+    "model/sources/worked_examples.py": _with_texts("published", published.ENTRIES),
 }
 """The entries of the stages that each source file taps."""
 

@@ -49,8 +49,9 @@ def line(stage: StageInRun) -> NumpyLine:
     change = change_of(stage)
     *before, value = numpy_lines(change, n_heads, n_keys)
     reads = {"scaled_scores": stage.beside("scaled_scores").path}
-    given = ("bias",) if "bias" in change.names else ()
-    return NumpyLine("\n".join(["score = scaled_scores", *before, f"modified_scores = {value}"]), reads, given)
+    from_outside = ("bias",) if "bias" in change.names else ()
+    lines = ["score = scaled_scores", *before, f"modified_scores = {value}"]
+    return NumpyLine("\n".join(lines), reads, from_outside)
 
 
 def checks(stage: StageInRun) -> Iterable[Check]:

@@ -163,7 +163,7 @@ def _source(run: Run, source: str, names: Mapping[str, str]) -> str:
 def _numpy(run: Run, path: str) -> NumpyLine | None:
     """The line that computes a stage; None where it is read."""
     line = None if _is_given(run, path) else numpy_line(run, path)
-    return line if line is not None and set(line.given) <= {"ids", "positions"} else None
+    return line if line is not None and set(line.from_outside) <= {"ids", "positions"} else None
 
 
 def _numpy_reads(run: Run, path: str) -> list[str]:
@@ -177,9 +177,9 @@ def _numpy_line(run: Run, path: str, names: Mapping[str, str]) -> str:
         return f'{names[path]} = run["{path}"]'
     sequence = run.axes(path)[0].sequence or "source"
     found = {variable: _source(run, source, names) for variable, source in line.reads.items()}
-    for name in line.given:
-        given = [list(run.tokens[sequence].ids)] if name == "ids" else run.positions[sequence].tolist()
-        found[name] = f"np.array({given})"
+    for name in line.from_outside:
+        numbers = [list(run.tokens[sequence].ids)] if name == "ids" else run.positions[sequence].tolist()
+        found[name] = f"np.array({numbers})"
     found[run.trace[path].name] = names[path]
     variables = "|".join(map(re.escape, found))
     return re.sub(rf"(?<![\w.])({variables})(?![\w(]|=[^=])", lambda each: found[each[1]], line.code)

@@ -37,10 +37,10 @@ def read_screen(data: bytes) -> Choices:
     if len(data) > MAX_BYTES:
         raise ValueError(say("too_long", most=MAX_BYTES, n_bytes=len(data)))
     try:
-        given = json.loads(data.decode("utf-8-sig"))
+        entry = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise ValueError(say("not_json")) from None
-    link = given.get("link") if isinstance(given, dict) and given.get("headlight_screen") == FORMAT else None
+    link = entry.get("link") if isinstance(entry, dict) and entry.get("headlight_screen") == FORMAT else None
     if not isinstance(link, dict) or not all(isinstance(text, str) for text in link.values()):
         raise ValueError(say("no_screen", format=FORMAT))
     long = {field.name for field in fields_of(Settings).values() if field.kind in ("text", "cells")} & link.keys()

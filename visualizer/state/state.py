@@ -44,8 +44,8 @@ from visualizer.settings.watched_settings import (
     write_watched,
 )
 from visualizer.state import controls
-from visualizer.state.given import given_recording
 from visualizer.state.memory import address, memory
+from visualizer.state.recording_argument import recording_argument
 from visualizer.state.streamlit_internals import has_gone_back, is_lost_file
 
 _logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Choices:
         settings: what is run.
         selection: what is looked at.
         notices: one sentence for each value of the link that had to be changed.
-        given: the parameters of the link, when it has just been read.
+        named: the parameters of the link, when it has just been read.
         training: what is trained, and looked at there.
         watched: which trace of another model is open, and what is looked at in it.
         says_query: whether the link names the usual query too: padding that was chosen would else be left.
@@ -79,7 +79,7 @@ class Choices:
     settings: Settings
     selection: Selection
     notices: tuple[str, ...] = ()
-    given: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
     training: TrainingChoice = OPENING
     watched: WatchedChoice = NOTHING_WATCHED
     says_query: bool = False
@@ -106,8 +106,8 @@ def read(link: Mapping[str, Sequence[str]]) -> Choices:
     training, of_training = read_training(here)
     watched, of_watched = read_watched(here)
     notices = (*notices, *of_training, *of_watched)
-    given = frozenset({*link, *({"stage"} & here.keys())})  # an older link has another name for it
-    return Choices(settings, selection, notices, given, training, watched)
+    named = frozenset({*link, *({"stage"} & here.keys())})  # an older link has another name for it
+    return Choices(settings, selection, notices, named, training, watched)
 
 
 FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
@@ -263,9 +263,9 @@ def fit_to_checkpoint(architecture: Architecture) -> Choices:
         save(replace(before, selection=changed(before.selection, panel=TOOLS_OF_CHECKPOINT[0])))
         before = chosen()
     if before.settings.architecture != architecture:
-        stage = before.selection.stage if "stage" in before.given else default_stage(architecture)
+        stage = before.selection.stage if "stage" in before.named else default_stage(architecture)
         looked_at = replace(before, selection=replace(before.selection, stage=stage))
-        save(replace(with_changes(looked_at, architecture=architecture), given=before.given))
+        save(replace(with_changes(looked_at, architecture=architecture), named=before.named))
     return chosen()
 
 
@@ -288,12 +288,12 @@ def change_masks(settings: Settings) -> None:
     change(**{name: getattr(settings, name) for name in names})
 
 
-def callback(act: Callable[..., object], *given: object, **named: object) -> Callable[[], None]:
+def callback(act: Callable[..., object], *arguments: object, **named: object) -> Callable[[], None]:
     """Return the callback for an act of a person: the page is drawn also where the act fails."""
 
     def carry_out() -> None:
         try:
-            act(*given, **named)
+            act(*arguments, **named)
         except Exception:  # Streamlit would show it in place of the page
             memory[_FAILURE] = code = secrets.token_hex(3)
             _logger.exception("An act failed, code %s", code)
@@ -374,7 +374,7 @@ def _of(link: Mapping[str, Sequence[str]]) -> Choices:
 
 def _first() -> Choices:
     """The choices of an address without parameters: the recording the app was started with, or the opening."""
-    if given_recording() is None:
+    if recording_argument() is None:
         return FIRST
     watched = replace(NOTHING_WATCHED, watched_source="given")
     return Choices(Settings(), Selection(source="recording", view="heads"), watched=watched)
@@ -382,7 +382,7 @@ def _first() -> Choices:
 
 def _with(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the parts of Choices
     """The choices with other parts, and without what was said of the link."""
-    return replace(before, **changes, notices=(), given=frozenset())
+    return replace(before, **changes, notices=(), named=frozenset())
 
 
 def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> Choices:
@@ -393,14 +393,14 @@ def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> C
 
 def _address_is(choices: Choices) -> bool:
     """True if the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
-    given = address()
+    link = address()
     is_first = all(getattr(choices, part) == getattr(FIRST, part) for part in _PARTS)
-    return given == choices.link or (is_first and _chooses_nothing(given))
+    return link == choices.link or (is_first and _chooses_nothing(link))
 
 
-def _chooses_nothing(given: Iterable[str]) -> bool:
+def _chooses_nothing(link: Iterable[str]) -> bool:
     """True if none of the parameters is one of ours."""
-    return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in given)
+    return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in link)
 
 
 def _with_controls(before: Choices) -> Choices:

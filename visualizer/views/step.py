@@ -190,8 +190,8 @@ def _inputs(run: Run, cell: Cell) -> None:
     """Draw the inputs of the stage, without its result and without what is itself asked about elsewhere."""
     inputs = operands_of(run, cell.path)
     hidden = [operand for operand in inputs if _is_asked_elsewhere(run, operand, cell)]
-    given = [operand for operand in inputs if operand not in hidden]
-    panels = [operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in given]
+    shown = [operand for operand in inputs if operand not in hidden]
+    panels = [operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in shown]
     for operand in hidden:
         st.caption(say("covered", title=entry_of(run, operand.source).title))
     if panels:

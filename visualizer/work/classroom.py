@@ -83,12 +83,12 @@ class Classroom:
         """
         with self._lock:
             self._forget_old()
-            given = self._room_for(code, question)
-            before = given.get(person)
+            answers = self._room_for(code, question)
+            before = answers.get(person)
             if before is None or before.text != text[:LONGEST_ANSWER]:
-                given.pop(person, None)
-                if text and len(given) < MOST_PEOPLE:
-                    given[person] = _Answer(text[:LONGEST_ANSWER], self._clock())
+                answers.pop(person, None)
+                if text and len(answers) < MOST_PEOPLE:
+                    answers[person] = _Answer(text[:LONGEST_ANSWER], self._clock())
             self._drop_empty()
             self._forget_later()
 
@@ -97,8 +97,8 @@ class Classroom:
         with self._lock:
             self._forget_old()
             questions = self._classes.get(code)
-            given = questions.get(question) if questions else None
-            answer = given.get(person) if given else None
+            answers = questions.get(question) if questions else None
+            answer = answers.get(person) if answers else None
         return answer.text if answer else ""
 
     def counts(self, code: str, question: str) -> Mapping[str, int]:
@@ -106,39 +106,39 @@ class Classroom:
         with self._lock:
             self._forget_old()
             questions = self._classes.get(code)
-            given = questions.get(question) if questions else None
-            found = Counter(answer.text for answer in given.values()) if given else Counter()
+            answers = questions.get(question) if questions else None
+            found = Counter(answer.text for answer in answers.values()) if answers else Counter()
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def n_kept(self) -> int:
         """Count the answers that are kept."""
         with self._lock:
-            return sum(len(given) for questions in self._classes.values() for given in questions.values())
+            return sum(len(answers) for questions in self._classes.values() for answers in questions.values())
 
     def _room_for(self, code: str, question: str) -> _Question:
         questions = self._classes.setdefault(code, OrderedDict())
         self._classes.move_to_end(code)
-        given = questions.setdefault(question, OrderedDict())
+        answers = questions.setdefault(question, OrderedDict())
         questions.move_to_end(question)
         while len(questions) > MOST_QUESTIONS:
             questions.popitem(last=False)
         while len(self._classes) > MOST_CLASSES:
             self._classes.popitem(last=False)
-        return given
+        return answers
 
     def _forget_old(self) -> None:
         limit = self._clock() - KEPT_SECONDS
         for questions in self._classes.values():
-            for given in questions.values():
-                while given and next(iter(given.values())).given_at <= limit:
-                    given.popitem(last=False)
+            for answers in questions.values():
+                while answers and next(iter(answers.values())).given_at <= limit:
+                    answers.popitem(last=False)
         self._drop_empty()
 
     def _drop_empty(self) -> None:
         for code, questions in list(self._classes.items()):
-            for question, given in list(questions.items()):
-                if not given:
+            for question, answers in list(questions.items()):
+                if not answers:
                     del questions[question]
             if not questions:
                 del self._classes[code]
@@ -149,9 +149,9 @@ class Classroom:
             return
         self._will_forget = True
         oldest = min(
-            next(iter(given.values())).given_at
+            next(iter(answers.values())).given_at
             for questions in self._classes.values()
-            for given in questions.values()
+            for answers in questions.values()
         )
         self._after(max(0.0, oldest + KEPT_SECONDS - self._clock()), self._forget_now)
 

@@ -75,10 +75,10 @@ def unpacked(frame: bytes) -> Reports:
     )
 
 
-def main(given: Sequence[Mapping[str, Any]], write: Callable[[bytes], None]) -> None:
+def main(fields: Sequence[Mapping[str, Any]], write: Callable[[bytes], None]) -> None:
     """Train the recipes that are given, and write what they report."""
     torch.set_num_threads(1)
-    recipes = [Recipe(**each) for each in given]
+    recipes = [Recipe(**each) for each in fields]
     waiting: list[list[Progress]] = [[] for _ in recipes]
     written = [0.0] * len(recipes)
     for index, reports in reports_in_turns(recipes):

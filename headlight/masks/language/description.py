@@ -119,16 +119,16 @@ def _plain(context: MaskContext, bound: Callable[[Tensor], int]) -> Iterator[_Co
         context: the facts about the queries and the keys.
         bound: for a number of each cell, (Tq, Tk), what it has to be below.
     """
-    given = context.facts()
-    q, k = (given[name].expand(context.n_queries, context.n_keys) for name in "qk")
+    facts = context.facts()
+    q, k = (facts[name].expand(context.n_queries, context.n_keys) for name in "qk")
     if context.n_queries > 1:
         yield from _kept_below(bound, _DISTANCES, q, k)
-    yield "not is_pad(k)", ~given["key_is_padding"]
-    yield "segment(q) == segment(k)", given["query_segment"] == given["key_segment"]
-    yield "same_token", given["query_token"] == given["key_token"]
-    yield "not same_token", given["query_token"] != given["key_token"]
+    yield "not is_pad(k)", ~facts["key_is_padding"]
+    yield "segment(q) == segment(k)", facts["query_segment"] == facts["key_segment"]
+    yield "same_token", facts["query_token"] == facts["key_token"]
+    yield "not same_token", facts["query_token"] != facts["key_token"]
     yield "k != q", k != q
-    yield "not is_pad(q)", ~given["query_is_padding"]
+    yield "not is_pad(q)", ~facts["query_is_padding"]
     yield from _kept_below(bound, _POSITIONS, q, k)
 
 

@@ -52,12 +52,12 @@ class Expression:
             MaskExpressionError: a cell divides by zero (where Python would come to divide: ``q > 0 and k % q == 0``
                 is fine), or a number could go beyond 2**62.
         """
-        given = context.facts()
+        facts = context.facts()
         if queries is not None:
-            given = {name: cells[queries] if name[0] == "q" else cells for name, cells in given.items()}
-        check_64_bits(self.tree, given)
-        allowed = evaluate(self.tree, given, torch.ones((), dtype=torch.bool))
-        return allowed.expand(len(given["q"]), context.n_keys).clone()
+            facts = {name: cells[queries] if name[0] == "q" else cells for name, cells in facts.items()}
+        check_64_bits(self.tree, facts)
+        allowed = evaluate(self.tree, facts, torch.ones((), dtype=torch.bool))
+        return allowed.expand(len(facts["q"]), context.n_keys).clone()
 
     def torch_code(self) -> str:
         """The expression as one line of PyTorch, whose value broadcasts to (Tq, Tk).
@@ -138,7 +138,7 @@ def parse_score(text: str) -> ScoreExpression:
 def _changed(tree: ast.expr, scores: Tensor) -> Tensor:
     n_heads, n_queries, n_keys = scores.shape[-3:]
     positions = torch.arange(n_keys).to(scores)
-    given: Mapping[str, Tensor] = {
+    names: Mapping[str, Tensor] = {
         "score": scores,
         "q": positions[n_keys - n_queries :, None],
         "k": positions,
@@ -148,7 +148,7 @@ def _changed(tree: ast.expr, scores: Tensor) -> Tensor:
         "n_heads": scores.new_tensor(n_heads),
     }
     live = torch.ones((), dtype=torch.bool, device=scores.device)
-    return evaluate(tree, given, live).expand(scores.shape)
+    return evaluate(tree, names, live).expand(scores.shape)
 
 
 def _innermost_first(tree: ast.expr) -> Iterator[ast.expr]:

@@ -217,15 +217,15 @@ class _Reader:
     ) -> _Bound:
         """Find what a function returns where it is called, or else for the query and the key."""
         names, defaults = _parameters(function.args)
-        given: dict[str, str | _Bound] = {name: _Bound(value, own_scope) for name, value in defaults.items()}
+        bindings: dict[str, str | _Bound] = {name: _Bound(value, own_scope) for name, value in defaults.items()}
         if isinstance(node, ast.Call) and (node.args or node.keywords):
-            given |= {name: _Bound(value, scope) for name, value in zip(names, node.args, strict=False)}
-            given |= {one.arg: _Bound(one.value, scope) for one in node.keywords if one.arg}
+            bindings |= {name: _Bound(value, scope) for name, value in zip(names, node.args, strict=False)}
+            bindings |= {one.arg: _Bound(one.value, scope) for one in node.keywords if one.arg}
         else:
-            given |= self._positions(node, [name for name in names if name not in defaults])
+            bindings |= self._positions(node, [name for name in names if name not in defaults])
         outside = {name: value for name, value in own_scope.items() if name not in names}
         body = [ast.Return(function.body)] if isinstance(function, ast.Lambda) else function.body
-        returned = self._returned(body, {**outside, **given})
+        returned = self._returned(body, {**outside, **bindings})
         if returned is None:
             raise self._refusal(node, say("returns_nothing"))
         return returned

@@ -41,46 +41,46 @@ TORCH = Library("torch", "torch.tensor", "torch.bool", "({code}).expand({sizes})
 NUMPY = Library("np", "np.array", "bool", "np.broadcast_to({code}, ({sizes}))")
 
 
-def allowed_lines(given: MaskToTranslate, library: Library) -> list[str]:
+def allowed_lines(mask: MaskToTranslate, library: Library) -> list[str]:
     """Lines that build ``allowed``, True = may attend: (Tq, Tk), or (H, Tq, Tk) where heads differ."""
-    if given.shared_condition is not None:
-        return condition_lines(given.shared_condition, given, library)
-    return cell_lines(given, library)
+    if mask.shared_condition is not None:
+        return condition_lines(mask.shared_condition, mask, library)
+    return cell_lines(mask, library)
 
 
-def condition_lines(condition: str, given: MaskToTranslate, library: Library) -> list[str]:
+def condition_lines(condition: str, mask: MaskToTranslate, library: Library) -> list[str]:
     """Lines that build ``allowed``, (Tq, Tk), from a condition on q and k."""
-    is_square = given.n_queries == given.n_keys
+    is_square = mask.n_queries == mask.n_keys
     n_rows, n_columns = ("T", "T") if is_square else ("Tq", "Tk")
     # PyTorch and NumPy call what a condition uses of them by the same name: where.
     code = condition.replace("torch.", f"{library.name}.")
     if len(names_in(code, ("q", "k"))) < 2:
         code = library.broadcast.format(code=code, sizes=f"{n_rows}, {n_columns}")
     return [
-        f"T = {given.n_queries}" if is_square else f"Tq, Tk = {given.n_queries}, {given.n_keys}",
-        *name_lines(condition, given, library),
+        f"T = {mask.n_queries}" if is_square else f"Tq, Tk = {mask.n_queries}, {mask.n_keys}",
+        *name_lines(condition, mask, library),
         f"q = {library.name}.arange({n_rows})[:, None]",
         f"k = {library.name}.arange({n_columns})[None, :]",
         *commented(f"allowed = {code}", "True = may attend"),
     ]
 
 
-def name_lines(condition: str, given: MaskToTranslate, library: Library) -> list[str]:
+def name_lines(condition: str, mask: MaskToTranslate, library: Library) -> list[str]:
     """A line for each name that a condition asks for besides q and k."""
-    sizes = {"n_queries": given.n_queries, "n_keys": given.n_keys}
+    sizes = {"n_queries": mask.n_queries, "n_keys": mask.n_keys}
     facts = names_in(condition, TOKEN_FACTS)
     return [
         *(f"{name} = {sizes[name]}" for name in names_in(condition, sizes)),
-        *(f"{name} = {library.vector(getattr(given.facts, TOKEN_FACTS[name]))}" for name in facts),
+        *(f"{name} = {library.vector(getattr(mask.facts, TOKEN_FACTS[name]))}" for name in facts),
     ]
 
 
-def cell_lines(given: MaskToTranslate, library: Library) -> list[str]:
+def cell_lines(mask: MaskToTranslate, library: Library) -> list[str]:
     """Lines that build ``allowed`` from a picture of its cells, or from one for each kind of head."""
     read = f'{library.array}([[cell == "1" for cell in row] for row in rows.split()])'
-    if not given.is_per_head:
-        return [f'rows = """\n{_picture(given.allowed[0])}\n"""', f"allowed = {read}  # True = may attend"]
-    of_heads = [_picture(head) for head in given.allowed]
+    if not mask.is_per_head:
+        return [f'rows = """\n{_picture(mask.allowed[0])}\n"""', f"allowed = {read}  # True = may attend"]
+    of_heads = [_picture(head) for head in mask.allowed]
     pictures = list(dict.fromkeys(of_heads))
     heads = ", ".join(str(pictures.index(picture)) for picture in of_heads)
     return [

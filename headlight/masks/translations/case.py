@@ -94,13 +94,13 @@ def names_in(code: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if re.search(rf"\b{name}\b", code)]
 
 
-def check_is_over_one_sequence(given: MaskToTranslate, taker: str) -> None:
+def check_is_over_one_sequence(mask: MaskToTranslate, taker: str) -> None:
     """Refuse a mask of cross-attention, and one whose queries and keys differ in number.
 
     Raises:
         ValueError: it is one.
     """
-    if given.crosses:
+    if mask.crosses:
         raise ValueError(say("crosses", taker=taker))
-    if given.n_queries != given.n_keys:
-        raise ValueError(say("other_numbers", taker=taker, n_queries=given.n_queries, n_keys=given.n_keys))
+    if mask.n_queries != mask.n_keys:
+        raise ValueError(say("other_numbers", taker=taker, n_queries=mask.n_queries, n_keys=mask.n_keys))

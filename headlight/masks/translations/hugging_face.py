@@ -19,73 +19,73 @@ _CROSSING_CALL = [
 _WITHOUT_KEYS = say("without_keys")
 
 
-def two_axes(given: MaskToTranslate) -> str:
+def two_axes(mask: MaskToTranslate) -> str:
     """The attention_mask (B, T) that says which keys are padding; where the mask is more than that, only why."""
-    if given.crosses:
-        return _of_the_other_sequence(given)
-    check_is_over_one_sequence(given, "a 2-D attention_mask")
-    model = _model_for(given)
+    if mask.crosses:
+        return _of_the_other_sequence(mask)
+    check_is_over_one_sequence(mask, "a 2-D attention_mask")
+    model = _model_for(mask)
     if model is None:
-        return snippet(_why_not(given))
+        return snippet(_why_not(mask))
     return snippet(
         say("two_axes", model=model),
         ["import torch"],
-        [f"attention_mask = {TORCH.vector(given.is_seen.int().tolist())}[None]  # (B, T)"],
-        without_keys(given, _WITHOUT_KEYS),
+        [f"attention_mask = {TORCH.vector(mask.is_seen.int().tolist())}[None]  # (B, T)"],
+        without_keys(mask, _WITHOUT_KEYS),
         _CALL,
     )
 
 
-def _of_the_other_sequence(given: MaskToTranslate) -> str:
+def _of_the_other_sequence(mask: MaskToTranslate) -> str:
     """The encoder_attention_mask (B, Tk) of a decoder."""
-    if given.is_per_head or not torch.equal(given.allowed[0], given.is_seen.expand(given.n_queries, -1)):
+    if mask.is_per_head or not torch.equal(mask.allowed[0], mask.is_seen.expand(mask.n_queries, -1)):
         return snippet(say("other_2d"))
     return snippet(
         say("crossing"),
         ["import torch"],
-        [f"encoder_attention_mask = {TORCH.vector(given.is_seen.int().tolist())}[None]  # (B, Tk)"],
-        without_keys(given, _WITHOUT_KEYS),
+        [f"encoder_attention_mask = {TORCH.vector(mask.is_seen.int().tolist())}[None]  # (B, Tk)"],
+        without_keys(mask, _WITHOUT_KEYS),
         _CROSSING_CALL,
     )
 
 
-def four_axes(given: MaskToTranslate) -> str:
+def four_axes(mask: MaskToTranslate) -> str:
     """The attention_mask (B, H or 1, Tq, Tk) that is added to the scores."""
-    name = "encoder_attention_mask" if given.crosses else "attention_mask"
-    axes, shape = ("None", "(B, H, Tq, Tk)") if given.is_per_head else ("None, None", "(B, 1, Tq, Tk)")
+    name = "encoder_attention_mask" if mask.crosses else "attention_mask"
+    axes, shape = ("None", "(B, H, Tq, Tk)") if mask.is_per_head else ("None, None", "(B, 1, Tq, Tk)")
     return snippet(
         say("four_axes", name=name),
         ["import torch"],
-        allowed_lines(given, TORCH),
+        allowed_lines(mask, TORCH),
         ["lowest = torch.finfo(torch.float32).min  # of the model's dtype"],
         [f"{name} = torch.where(allowed, 0.0, lowest)[{axes}]  # {shape}: 0 = may attend"],
-        without_keys(given, _WITHOUT_KEYS),
-        _CROSSING_CALL if given.crosses else _CALL,
+        without_keys(mask, _WITHOUT_KEYS),
+        _CROSSING_CALL if mask.crosses else _CALL,
     )
 
 
-def _model_for(given: MaskToTranslate) -> str | None:
+def _model_for(mask: MaskToTranslate) -> str | None:
     """The kind of model in which hiding some keys from all queries gives this mask; None where in none."""
-    if given.is_per_head:
+    if mask.is_per_head:
         return None
-    if torch.equal(given.allowed[0], given.is_seen.expand(given.n_queries, -1)):
+    if torch.equal(mask.allowed[0], mask.is_seen.expand(mask.n_queries, -1)):
         return say("both_ways")
-    if torch.equal(given.allowed[0], given.causal & given.is_seen):
+    if torch.equal(mask.allowed[0], mask.causal & mask.is_seen):
         return say("causal")
     return None
 
 
-def _why_not(given: MaskToTranslate) -> str:
-    if given.is_per_head:
+def _why_not(mask: MaskToTranslate) -> str:
+    if mask.is_per_head:
         return say("heads_differ")
-    blocked = ~given.allowed[0] & given.is_seen
+    blocked = ~mask.allowed[0] & mask.is_seen
     # A causal model blocks a later key by itself: an earlier one that is blocked is the better example.
-    earlier = blocked & given.causal
+    earlier = blocked & mask.causal
     query, key = _first(earlier if earlier.any() else blocked)
-    other = _first(given.allowed[0, :, key])[0]
+    other = _first(mask.allowed[0, :, key])[0]
     if earlier.any():
         return say("queries_differ", other=other, key=key, query=query)
-    looking, ahead = _first(given.allowed[0] & ~given.causal)
+    looking, ahead = _first(mask.allowed[0] & ~mask.causal)
     return say("not_causal", other=other, key=key, query=query, looking=looking, ahead=ahead)
 
 

@@ -44,12 +44,12 @@ def arguments(names: Iterable[str]) -> str:
     return ", ".join(f"{name}={name}" for name in names)
 
 
-def without_keys(given: MaskToTranslate, consequence: str) -> list[str]:
+def without_keys(mask: MaskToTranslate, consequence: str) -> list[str]:
     """A comment that names the queries without a key and says what they get; none where every query has one."""
-    heads = given.allowed if given.is_per_head else given.allowed[:1]
+    heads = mask.allowed if mask.is_per_head else mask.allowed[:1]
     named = [
-        (say("query_of_head", query=query, head=head) if given.is_per_head else say("query", query=query))
-        + (say("padding") if given.query_is_padding[query] else "")
+        (say("query_of_head", query=query, head=head) if mask.is_per_head else say("query", query=query))
+        + (say("padding") if mask.query_is_padding[query] else "")
         for head, query in (~heads.any(-1)).nonzero().tolist()
     ]
     if not named:

@@ -10,12 +10,12 @@ from model.texts import texts_of
 say = texts_of(__name__)
 
 
-def numpy_arrays(given: MaskToTranslate) -> str:
+def numpy_arrays(mask: MaskToTranslate) -> str:
     """A mask that is added to the scores, and a softmax for the sum."""
     return snippet(
         say("added"),
         ["import numpy as np"],
-        allowed_lines(given, NUMPY),
+        allowed_lines(mask, NUMPY),
         ["mask = np.where(allowed, 0.0, -np.inf)  # 0 = may attend, -inf = blocked", "", ""],
         [
             "def softmax(scores):",
@@ -24,6 +24,6 @@ def numpy_arrays(given: MaskToTranslate) -> str:
             "",
             "",
         ],
-        without_keys(given, say("without_keys")),
+        without_keys(mask, say("without_keys")),
         ["# weights = softmax(query @ key.mT / np.sqrt(query.shape[-1]) + mask)  # query: (B, H, Tq, head_dim)"],
     )

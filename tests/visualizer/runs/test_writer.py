@@ -11,7 +11,7 @@ from model.decoding import Reader, decode
 from model.learning.tasks import EOS, SOS, TASKS
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.runs.compute import compute_run
-from visualizer.runs.writer import LIMIT_OF_LARGE, MOST_TOKENS, USUAL_LIMIT, tokens_given, writer_of
+from visualizer.runs.writer import LIMIT_OF_LARGE, MOST_TOKENS, USUAL_LIMIT, prompt_tokens, writer_of
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 from visualizer.views.generate.others import offers
@@ -118,7 +118,7 @@ def test_what_cannot_write_says_so_and_every_model_offered_beside_it_can(setting
     run = compute_run(settings)
     with pytest.raises(ValueError, match=said):
         writer_of(run)
-    assert tokens_given(run) == run.tokens
+    assert prompt_tokens(run) == run.tokens
     offered = offers(settings)
     assert [offer.name for offer in offered].count("decoder") == 1
     assert {"reverse", "repeat_block"} < {offer.name for offer in offered}
@@ -144,7 +144,7 @@ def test_the_text_is_continued_where_there_is_one_of_ones_own():
     ids=["trained encoder-decoder", "trained decoder", "padding", "decoder", "encoder-decoder"],
 )
 def test_what_is_given_holds_nothing_of_what_is_written(settings, given):
-    assert {name: tokens.tokens for name, tokens in tokens_given(compute_run(settings)).items()} == given
+    assert {name: tokens.tokens for name, tokens in prompt_tokens(compute_run(settings)).items()} == given
 
 
 def test_the_chosen_masks_hold_for_tokens_to_come():

@@ -65,7 +65,7 @@ def test_a_place_of_another_model_is_one_of_any_run():
     step, heads = (state.read({**link, "view": [view], "watched_row": ["3"]}) for view in ("step", "heads"))
     assert (step.selection.stage, step.selection.query, step.selection.key) == ("layers.1.add", 3, 0)
     assert heads.selection.stage == "layers.0.attn"
-    assert "stage" in step.given & heads.given
+    assert "stage" in step.named & heads.named
     assert not (*step.notices, *heads.notices)
 
 

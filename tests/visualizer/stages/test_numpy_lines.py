@@ -88,7 +88,7 @@ def test_every_line_gives_its_stage(name):
         assert line is not None, path
         outside = from_outside(run, path, kept)
         names = {"np": np, "math": math}
-        names |= {name: outside[name].numpy() for name in line.given}
+        names |= {name: outside[name].numpy() for name in line.from_outside}
         names |= {name: read(run, source) for name, source in line.reads.items()}
         exec(line.code, names)  # written in the project, not by a person who uses it
         found, expected = names[stage.name], stage.value.numpy()
@@ -125,7 +125,7 @@ def test_a_line_reads_what_it_names_and_assigns_its_stage(name):
         assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         assigned |= {node.arg for node in nodes if isinstance(node, ast.arg)}
         assigned |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-        assert loaded - assigned - {"np", "math", "abs", "int"} == {*line.reads, *line.given}
+        assert loaded - assigned - {"np", "math", "abs", "int"} == {*line.reads, *line.from_outside}
 
 
 def test_no_entry_is_left_over():

@@ -50,4 +50,4 @@ def test_another_file_gets_one_sentence(data, sentence):
 def test_a_bad_value_in_a_file_is_said_as_that_of_a_link():
     found = read_screen(json.dumps({"headlight_screen": 1, "link": {"n_heads": "x"}}).encode())
     assert found.notices
-    assert replace(found, notices=(), given=frozenset()) == Choices(Settings(), Selection())
+    assert replace(found, notices=(), named=frozenset()) == Choices(Settings(), Selection())

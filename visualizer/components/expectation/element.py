@@ -55,9 +55,9 @@ def expectation(
         ValueError: shapes and labels do not agree, or only one of ``computed`` and ``codes`` is given.
     """
     shape = (len(rows.labels), len(columns.labels))
-    given = [expected.shape, *([] if computed is None else [computed.array.shape])]
-    if any(one != shape for one in given):
-        raise ValueError(f"{shape} labels need marks and numbers of that shape, not {given}")
+    shapes = [expected.shape, *([] if computed is None else [computed.array.shape])]
+    if any(one != shape for one in shapes):
+        raise ValueError(f"{shape} labels need marks and numbers of that shape, not {shapes}")
     if (computed is None) != (codes is None):
         raise ValueError("what was computed and the codes of its cells are revealed together")
     arrays: dict[str, Array | Scaled] = {"expected": np.packbits(expected)}

@@ -176,10 +176,10 @@ def payload(
     header: Mapping[str, Any],
 ) -> bytes:
     """Pack for the browser texts, one bit per cell painted or found, one byte of reasons, and the weights."""
-    given = {"painted": painted, "others": others, "weights": weights}
+    drawn = {"painted": painted, "others": others, "weights": weights}
     found = {f"cells of {finding.title!r}": finding.cells for finding in findings}
     size = (len(rows.labels), len(columns.labels))
-    _check_shapes({name: cells for name, cells in (given | found).items() if cells is not None}, size)
+    _check_shapes({name: cells for name, cells in (drawn | found).items() if cells is not None}, size)
     _check_reasons(reasons, others)
     arrays: dict[str, Array] = {"painted": _bits(painted), "others": others.astype(np.uint8, copy=False)}
     if findings:
@@ -210,8 +210,8 @@ def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
 def parse_masks(value: object) -> dict[str, str]:
     """Read what the browser sent as ``bring_back``: ``masks`` as given to it; what is no text is left out."""
     masks = value.get("masks") if isinstance(value, Mapping) else None
-    given = masks if isinstance(masks, Mapping) else {}
-    return {name: text for name, text in given.items() if isinstance(text, str)}
+    chosen = masks if isinstance(masks, Mapping) else {}
+    return {name: text for name, text in chosen.items() if isinstance(text, str)}
 
 
 def parse_mend(value: object, n_findings: int) -> int | None:

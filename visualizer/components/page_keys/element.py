@@ -102,8 +102,8 @@ def page_keys(
 
 def acts_in(event: object, done: int) -> tuple[Act, ...]:
     """The acts of an event that are not done yet, in their order; what is none is left out."""
-    given = event.get("acts") if isinstance(event, Mapping) else None
-    pairs = given[:MOST_ACTS] if isinstance(given, list) else []
+    acts = event.get("acts") if isinstance(event, Mapping) else None
+    pairs = acts[:MOST_ACTS] if isinstance(acts, list) else []
     known = {act: act for act in KEYS.values()}
     return tuple(
         known[act]

@@ -17,7 +17,7 @@ from visualizer.settings.painted_mask import asks_for_head
 from visualizer.state import state
 from visualizer.views.lab.case import Case, attentions_over_tokens, case_in
 from visualizer.views.lab.findings_of_array import draw_finding
-from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
+from visualizer.views.lab.intent import chosen_intent, expected_cells, padding_of
 from visualizer.views.lab.planes import Found, Plane, index_of, judged
 from visualizer.work.cache import cached_run
 
@@ -79,8 +79,8 @@ def _planes(case: Case) -> Iterator[Plane]:
     n_items, n_heads = len(run.batches[case.attention.queries]), run.settings.n_heads
     by_head = asks_for_head(getattr(case.selection.lab, case.attention.intent))
     for layer, mask in masks.items():
-        given = torch.ones(1, 1, 1, 1, dtype=torch.bool) if mask.allowed is None else mask.allowed
-        allowed = given.expand(n_items, n_heads, *case.size)
+        cells = torch.ones(1, 1, 1, 1, dtype=torch.bool) if mask.allowed is None else mask.allowed
+        allowed = cells.expand(n_items, n_heads, *case.size)
         for item, head in product(range(n_items), range(n_heads)):
             sizes = (("sequence", item, n_items), ("layer", layer, len(masks)), ("head", head, n_heads))
             tokens = item * n_heads + (head if by_head else 0)
@@ -102,7 +102,7 @@ def _findings(case: Case, plane: Plane) -> tuple[Finding, ...]:
         return ()
     try:
         mask = MaskCase(plane.allowed, *padding_of(context), causal=False)
-        found = findings_under(intent, mask, context, cells=given_cells(intent, case.attention.intent))
+        found = findings_under(intent, mask, context, cells=expected_cells(intent, case.attention.intent))
     except ValueError:
         return ()  # said of the mask that is shown
     return tuple(finding for finding in found if finding.severity != "note")

@@ -20,7 +20,7 @@ from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import asks_for_head
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import given_cells, intent_of_array, padding_of
+from visualizer.views.lab.intent import expected_cells, intent_of_array, padding_of
 from visualizer.views.lab.planes import CALLED, ICONS, Found, Plane, judged
 from visualizer.views.lab.tokens_said import TokensSaid
 
@@ -48,7 +48,7 @@ def _judge(
     case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination
 ) -> Tensor | None:
     context, intent = _said_of(case, shown, destination)
-    cells = None if intent is None else given_cells(intent, "intent_array", case.allowed)
+    cells = None if intent is None else expected_cells(intent, "intent_array", case.allowed)
     if intent is not None and asks_for_head(intent.condition):
         planes = [replace(plane, tokens=number) for number, plane in enumerate(planes)]
 
@@ -110,13 +110,13 @@ def draw_finding(one: Found, attention: str = "") -> None:
     st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(attention + one.where + finding.why)}")
 
 
-def elsewhere(given: Tensor, place: str, here: Tensor | None, n_heads: int) -> None:
+def elsewhere(array: Tensor, place: str, here: Tensor | None, n_heads: int) -> None:
     """Say what the array would be in other places, one line for each mask that has a name."""
     places: dict[str, list[str]] = {}
     for name, destination in DESTINATIONS.items():
-        if name == place or destination.rows == "sequences" or given.dim() == 1:
+        if name == place or destination.rows == "sequences" or array.dim() == 1:
             continue
-        allowed = passed_to(given, name, n_heads).allowed
+        allowed = passed_to(array, name, n_heads).allowed
         if allowed is None or (here is not None and _same_cells(allowed, here)):
             continue
         if (words := _name_of(allowed)) is not None:

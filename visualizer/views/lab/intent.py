@@ -55,7 +55,7 @@ def _worked_out(intent: Intent | None, context: MaskContext) -> Intent | None:
     return intent
 
 
-def given_cells(intent: Intent, name: str, painting: Tensor | None = None) -> Tensor | None:
+def expected_cells(intent: Intent, name: str, painting: Tensor | None = None) -> Tensor | None:
     """The cells, (Tq, Tk), of an intention that is a painting or another array; None for any other.
 
     Args:
@@ -169,8 +169,8 @@ def _array(name: str) -> None:
 def _number(name: str, said: str) -> None:
     kind = INTENT_KINDS[kind_of(said)]
     whole, *extras = said.split("+")
-    given = whole.partition(":")[2]
-    number = int(given) if given else None
+    size = whole.partition(":")[2]
+    number = int(size) if size else None
 
     def choose(number: int | None) -> None:
         if number is not None:

@@ -133,38 +133,38 @@ def _refuse(error: ValueError) -> None:
     st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
 
 
-def _array(case: Case, given: Tensor, questions: AbstractContextManager[object]) -> None:
+def _array(case: Case, array: Tensor, questions: AbstractContextManager[object]) -> None:
     place = case.selection.lab.passed_to
-    described = say("array", shape=_shape(given), dtype=_type_of(given))
+    described = say("array", shape=_shape(array), dtype=_type_of(array))
     if place == "ask":
         st.markdown(f"{described} {say('depends')}")
-        elsewhere(given, place, None, 1)
+        elsewhere(array, place, None, 1)
         return
     destination = DESTINATIONS[place]
     st.markdown(f"{described} {markdown_safe(destination.note)}")
-    n_heads = _heads_in(case, given, place)
-    passed = passed_to(given, place, n_heads)
+    n_heads = _heads_in(case, array, place)
+    passed = passed_to(array, place, n_heads)
     for remark in passed.remarks:
         _remark(remark)
-    if passed.allowed is None and given.dtype in _INTEGERS and bool(given.le(1).logical_and(given.ge(0)).all()):
+    if passed.allowed is None and array.dtype in _INTEGERS and bool(array.le(1).logical_and(array.ge(0)).all()):
         st.caption(say("as_booleans"))
-        passed = passed_to(given.bool(), place, n_heads)
+        passed = passed_to(array.bool(), place, n_heads)
     if passed.allowed is not None:
         _judged(case, passed, destination, questions)
-    elsewhere(given, place, passed.allowed, n_heads)
+    elsewhere(array, place, passed.allowed, n_heads)
 
 
-def _shape(given: Tensor) -> str:
-    return sizes_in_words(given.shape)
+def _shape(array: Tensor) -> str:
+    return sizes_in_words(array.shape)
 
 
-def _type_of(given: Tensor) -> str:
-    return str(given.dtype).removeprefix("torch.")
+def _type_of(array: Tensor) -> str:
+    return str(array.dtype).removeprefix("torch.")
 
 
-def _heads_in(case: Case, given: Tensor, place: str) -> int:
+def _heads_in(case: Case, array: Tensor, place: str) -> int:
     """Ask how many heads an axis of sequences and heads has, where there is such an axis."""
-    if given.dim() != 3 or not DESTINATIONS[place].takes_heads_of_batch:
+    if array.dim() != 3 or not DESTINATIONS[place].takes_heads_of_batch:
         return 1
     widgets.number("array_heads", width=200)
     return case.selection.lab.array_heads or case.run.settings.n_heads

@@ -51,15 +51,15 @@ def in_its_line(case: Case) -> Case:
 def measurement_of(case: Case) -> Measurement | None:
     """The measurement of a case of a checkpoint, the only line of its text; None before it is made."""
     settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
-    given = input_under_masks(settings)
-    if (n_bytes := n_bytes_of_all(checkpoint, given)) > MOST_BYTES:
+    encoding = input_under_masks(settings)
+    if (n_bytes := n_bytes_of_all(checkpoint, encoding)) > MOST_BYTES:
         st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)), icon=":material/error:")
         return None
-    n_tokens, output = len(given.target or given.pieces), "logits" if "logits" in case.run.trace else "output"
+    n_tokens, output = len(encoding.target or encoding.pieces), "logits" if "logits" in case.run.trace else "output"
 
     def work(progress: Callable[[float], None]) -> Measurement:
         started = time.perf_counter()
-        found = depends(checkpoint, given, progress)
+        found = depends(checkpoint, encoding, progress)
         rows = found.rows if len(found.rows) < n_tokens else ()
         influence = Influence((output,), found.sizes[None])
         return Measurement(influence, {output: found.sizes != 0}, time.perf_counter() - started, rows)
@@ -85,14 +85,14 @@ def where_a_leak_begins(case: Case, rows: Tensor, token: int) -> str:
 def effect_of_padding(case: Case) -> tuple[bool, str] | None:
     """Return whether padding changes nothing for a batch's tokens, and a sentence on it; None without any."""
     settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
-    given = tokenized(checkpoint, words_of(settings), MAX_TOKENS)
-    if not any(piece.padding for line in given.lines for piece in line):
+    encoding = tokenized(checkpoint, words_of(settings), MAX_TOKENS)
+    if not any(piece.padding for line in encoding.lines for piece in line):
         return None
     key = _key(checkpoint, words_of(settings))
     if (found := _PADDING.get(key)) is not None:
         return found
     with st.spinner(say("computing")):
-        return _PADDING.keep(key, padding_ignored(checkpoint, given))
+        return _PADDING.keep(key, padding_ignored(checkpoint, encoding))
 
 
 def _key(checkpoint: Checkpoint, of: Hashable) -> tuple[Hashable, ...]:

@@ -34,7 +34,7 @@ from visualizer.stages.panels import to_array
 from visualizer.state import state, widgets
 from visualizer.views.lab import everywhere, in_words, mask_edits
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
+from visualizer.views.lab.intent import chosen_intent, expected_cells, padding_of
 
 say = texts_of(__name__)
 _KEY = "mask_painter"
@@ -209,7 +209,7 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
     if intent is None:
         return (), say("unsaid", name=name_of(case.allowed, case.context))
     try:
-        cells = given_cells(intent, case.attention.intent)
+        cells = expected_cells(intent, case.attention.intent)
         return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, cells)
     except ValueError as error:
         return (), say("not_compared", error=error)
@@ -221,7 +221,7 @@ def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Find
     No mend shows a decoder's query a later token.
     """
     mask = MaskCase(allowed, *padding_of(case.context), causal=False)
-    found = findings_under(intent, mask, case.context, cells=given_cells(intent, case.attention.intent))
+    found = findings_under(intent, mask, case.context, cells=expected_cells(intent, case.attention.intent))
     if case.attention.path != "decoder.self_attention":
         return found
     opens = [one.mended is not None and bool((one.mended & ~allowed).triu(1).any()) for one in found]

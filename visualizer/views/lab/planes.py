@@ -115,9 +115,9 @@ def where(some: Sequence[Index], every: Sequence[Index]) -> str:
     """
     if len(some) == len(every):
         return ""
-    chosen, given = _by_axis(some), _by_axis(every)
+    chosen, whole = _by_axis(some), _by_axis(every)
     if math.prod(map(len, chosen.values())) == len(some):
-        named = [_of_axis(axis, at) for axis, at in chosen.items() if at != given[axis]]
+        named = [_of_axis(axis, at) for axis, at in chosen.items() if at != whole[axis]]
         return say("in", places=", ".join(named))
     names = [", ".join(f"{axis} {at}" for axis, at in index) for index in some]
     more = len(names) - _MOST_NAMED

@@ -58,29 +58,29 @@ class TokensSaid:
 def _row(text: str, sequence: int) -> list[int]:
     """The numbers of one sequence: its own, or those for all."""
     rows = [[int(number) for number in _NUMBER.findall(row)] for row in re.split(r"[;\n]|\]\s*,\s*\[", text)]
-    given = [row for row in rows if row]
-    if len(given) > 1 and sequence >= len(given):
-        raise ValueError(say("too_few_sequences", text=text, n_sequences=len(given)))
-    return given[sequence if len(given) > 1 else 0] if given else []
+    numbers = [row for row in rows if row]
+    if len(numbers) > 1 and sequence >= len(numbers):
+        raise ValueError(say("too_few_sequences", text=text, n_sequences=len(numbers)))
+    return numbers[sequence if len(numbers) > 1 else 0] if numbers else []
 
 
-def _documents(given: Sequence[int], n_keys: int) -> list[int]:
+def _documents(numbers: Sequence[int], n_keys: int) -> list[int]:
     """The document of each key."""
-    if not given or len(given) == n_keys:
-        return list(given) or [0] * n_keys
-    if sum(given) == n_keys:
-        return [document for document, length in enumerate(given) for _ in range(length)]
-    raise ValueError(say("documents", n_numbers=len(given), sum=sum(given), n_keys=n_keys))
+    if not numbers or len(numbers) == n_keys:
+        return list(numbers) or [0] * n_keys
+    if sum(numbers) == n_keys:
+        return [document for document, length in enumerate(numbers) for _ in range(length)]
+    raise ValueError(say("documents", n_numbers=len(numbers), sum=sum(numbers), n_keys=n_keys))
 
 
-def _padding(given: Sequence[int], n_keys: int, sequence: int, *, is_left: bool) -> list[bool]:
+def _padding(numbers: Sequence[int], n_keys: int, sequence: int, *, is_left: bool) -> list[bool]:
     """Read the padding of each key from flags, from a number of tokens, or from one number for each sequence."""
-    if not given:
+    if not numbers:
         return [False] * n_keys
-    if len(given) == n_keys and set(given) <= {0, 1} and n_keys > 1:
-        return [number == 0 for number in given]
-    are_lengths = len(given) == 1 or (sequence < len(given) and max(given) > 1)
-    if are_lengths and max(given) <= n_keys:
-        pads = [key >= given[sequence % len(given)] for key in range(n_keys)]
+    if len(numbers) == n_keys and set(numbers) <= {0, 1} and n_keys > 1:
+        return [number == 0 for number in numbers]
+    are_lengths = len(numbers) == 1 or (sequence < len(numbers) and max(numbers) > 1)
+    if are_lengths and max(numbers) <= n_keys:
+        pads = [key >= numbers[sequence % len(numbers)] for key in range(n_keys)]
         return pads[::-1] if is_left else pads
-    raise ValueError(say("padding", n_numbers=len(given), n_keys=n_keys))
+    raise ValueError(say("padding", n_numbers=len(numbers), n_keys=n_keys))

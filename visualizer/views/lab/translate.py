@@ -26,17 +26,17 @@ def render(case: Case) -> None:
     st.caption(markdown_safe(translation.note))
     if _layers_differ(case):
         st.caption(say("of_layer", layer=case.selection.layer))
-    given = mask_to_translate(case)
-    if given.allowed.all():
+    mask = mask_to_translate(case)
+    if mask.allowed.all():
         st.info(say("open"), icon=":material/info:")
     else:
-        _show(translation, given)
-    export.render(given, case.selection.layer)
+        _show(translation, mask)
+    export.render(mask, case.selection.layer)
 
 
-def _show(translation: Translation, given: MaskToTranslate) -> None:
+def _show(translation: Translation, mask: MaskToTranslate) -> None:
     try:
-        code = translation.write(given)
+        code = translation.write(mask)
     except ValueError as error:
         st.info(markdown_safe(say("not_for_this", error=error)), icon=":material/info:")
         return

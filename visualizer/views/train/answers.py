@@ -88,12 +88,12 @@ def trained_model(recipe: Recipe, weights: Weights) -> Transformer:
 
 def answer(model: Transformer, task: Task, text: str) -> Answer:
     """The answer of a model to a text, written greedily."""
-    given = sequences(task, text)
+    sequence = sequences(task, text)
     if task.architecture == "encoder":
         with torch.inference_mode():
-            ids = model(torch.tensor([given.source])).argmax(-1)[0, : len(task.split(text))].tolist()
+            ids = model(torch.tensor([sequence.source])).argmax(-1)[0, : len(task.split(text))].tolist()
         return compared(task, text, tuple(task.vocabulary[index] for index in ids), ended=True)
-    reader = Reader(model, given.source if task.architecture == "encoder-decoder" else ())
+    reader = Reader(model, sequence.source if task.architecture == "encoder-decoder" else ())
     limit = LONGEST_SENTENCE if task.answer is None else len(task.right_tokens(text)) + 1 + _TOKENS_TOO_MANY
     tokens = [step.token for step in decode(reader, prompt(task, text), end=EOS, limit=limit)]
     written = tuple(task.vocabulary[index] for index in tokens if index != EOS)
@@ -151,12 +151,12 @@ def _later(n_tokens: int) -> NDArray[np.uint8]:
 
 
 def _axes(task: Task, text: str, kind: str) -> tuple[Axis, Axis]:
-    given = sequences(task, text)
-    source = _labels(task, given.source)
-    if given.target is not None and kind == "encoder.self_attention":
+    sequence = sequences(task, text)
+    source = _labels(task, sequence.source)
+    if sequence.target is not None and kind == "encoder.self_attention":
         return Axis("query", source), Axis("key", source)
-    read = source if given.target is None else _labels(task, given.target)
-    right = ["" if label == PAD else task.vocabulary[label] for label in given.labels]
+    read = source if sequence.target is None else _labels(task, sequence.target)
+    right = ["" if label == PAD else task.vocabulary[label] for label in sequence.labels]
     rows = Axis("query", read_then_predicted(read, right))
     return rows, Axis("key", source if kind == "decoder.cross_attention" else read)
 

@@ -77,13 +77,13 @@ def side_of(moment: Moment, look: Look) -> Side:
         model = trained_model(recipe, weights)
     except ValueError as error:
         return replace(side, note=str(error))
-    given = answer(model, task, look.text)
+    answered = answer(model, task, look.text)
     return replace(
         side,
         asked=look.text,
-        answer=tuple(zip(given.written, given.judged, strict=True)),
-        joint=(task.joined(("", "")), "" if given.ended else "…"),
-        note=f"{'✓' if given.is_right else '✗'} {given.note}",
+        answer=tuple(zip(answered.written, answered.judged, strict=True)),
+        joint=(task.joined(("", "")), "" if answered.ended else "…"),
+        note=f"{'✓' if answered.is_right else '✗'} {answered.note}",
         heads=_attention(heads(model, recipe, look.text, look.kind, look.layer)),
     )
 

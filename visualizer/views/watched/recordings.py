@@ -20,7 +20,7 @@ from visualizer.settings.fields import MOST_HEADS
 from visualizer.settings.settings import MOST_DRAWN
 from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import controls, drafts, state
-from visualizer.state.given import given_recording
+from visualizer.state.recording_argument import recording_argument
 from visualizer.state.state import Choices
 from visualizer.views.watched.on_top import OnTop, draw_tokens
 from visualizer.work import uploads
@@ -115,7 +115,7 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
             return _of_upload(choices.watched.watched_file)
         case "example":
             return _of_file(EXAMPLE, say("example_title"))
-        case "given" if given_recording() is None:
+        case "given" if recording_argument() is None:
             return None, say("started_without")
     file = _file_of(choices)
     return (None, "") if file is None or _is_waiting(file) else _of_file(file, file.name)
@@ -149,7 +149,7 @@ def _file_of(choices: Choices) -> Path | None:
     """The file of this machine that is chosen."""
     match choices.watched.watched_source:
         case "given":
-            return given_recording()
+            return recording_argument()
         case "path":
             return Path(choices.watched.watched_path.strip()).expanduser()
     return None
@@ -333,7 +333,7 @@ def _how_to_make_one(source: str) -> None:
             on_click=state.callback(_show, "example"),
             help=say("example_help"),
         )
-        if given_recording() is not None and source != "given":
+        if recording_argument() is not None and source != "given":
             st.button(
                 say("given"),
                 key="watched_given",

@@ -64,7 +64,7 @@ def show_operations(run: Run, choices: Choices) -> None:
     selection = replace(choices.selection, guided=False, query=query_of(choices), cell=True)
     if selection.view == "step":
         found = operation_at(run, selection.stage, selection.layer)
-        if found is None and "stage" in choices.given:
+        if found is None and "stage" in choices.named:
             widgets.notices([say("no_operation", name=selection.stage)])
         selection = replace(selection, stage=found or next(iter(run.trace)))
     RENDER[selection.view](run, selection)

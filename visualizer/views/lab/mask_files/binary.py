@@ -115,7 +115,7 @@ def _check_pickle(pickled: bytes, n_members: int) -> None:
     """
     if len(pickled) > _MAX_PICKLE:
         raise ValueError(say("more_than_tensors"))
-    operations = _read(lambda: [(step.name, given) for step, given, _ in pickletools.genops(pickled)], ".pt")
+    operations = _read(lambda: [(step.name, argument) for step, argument, _ in pickletools.genops(pickled)], ".pt")
     for operation, name in operations:
         if operation == "GLOBAL" and name not in _NAMED_BY_TENSORS:
             raise ValueError(say("names_more", name=quoted(str(name))))

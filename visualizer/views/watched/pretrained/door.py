@@ -165,9 +165,9 @@ def _sizes(config: object) -> list[str]:
     return found
 
 
-def _table(given: Tokenized) -> None:
+def _table(encoding: Tokenized) -> None:
     """Every token with its number and its place, and what a template made of the text."""
-    pieces = (*(piece for line in given.lines or (given.pieces,) for piece in line), *given.target)
+    pieces = (*(piece for line in encoding.lines or (encoding.pieces,) for piece in line), *encoding.target)
     columns = {
         say("token"): [visible_whole(piece.text) for piece in pieces],
         say("vocabulary"): [visible_whole(piece.raw) for piece in pieces],
@@ -178,4 +178,4 @@ def _table(given: Tokenized) -> None:
     }
     st.dataframe(columns, hide_index=True, height=280)
     st.caption(say("characters"))
-    st.code(visible_whole(given.text), language=None, wrap_lines=True)
+    st.code(visible_whole(encoding.text), language=None, wrap_lines=True)

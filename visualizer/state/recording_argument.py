@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 
-def given_recording() -> Path | None:
+def recording_argument() -> Path | None:
     """The file named behind ``--``, whether or not it exists; None where none was."""
     named = [argument for argument in sys.argv[1:] if argument.endswith(".headlight")]
     return Path(named[0]) if named else None

@@ -11,12 +11,12 @@ from visualizer.stages.inputs import SINUSOIDS, position, positions_checks, posi
 
 say = texts_of(__name__)
 
-_given = partial(StageEntry, facts=attention.facts, block="attention")
+_entry = partial(StageEntry, facts=attention.facts, block="attention")
 
 ENTRIES: tuple[StageEntry, ...] = (
-    _given("q", say("q_title"), "query", formula=r"Q \in \mathbb{R}^{T_q \times d_k}", charts=("directions",)),
-    _given("k", say("k_title"), "key", formula=r"K \in \mathbb{R}^{T_k \times d_k}", charts=("directions",)),
-    _given("v", say("v_title"), "value", formula=r"V \in \mathbb{R}^{T_k \times d_v}"),
+    _entry("q", say("q_title"), "query", formula=r"Q \in \mathbb{R}^{T_q \times d_k}", charts=("directions",)),
+    _entry("k", say("k_title"), "key", formula=r"K \in \mathbb{R}^{T_k \times d_k}", charts=("directions",)),
+    _entry("v", say("v_title"), "value", formula=r"V \in \mathbb{R}^{T_k \times d_v}"),
     StageEntry(
         "input",
         say("input_title"),
