@@ -17,9 +17,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from headlight.attentions import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
+from headlight.eager import Meeting, Softmax
 from headlight.modules import Running
 from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
-from headlight.written import Meeting, Softmax
 
 NAMED_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 """The name of a class that is an attention by its purpose."""
@@ -171,7 +171,7 @@ class Recorder:
             context=self._copied(context),
         )
 
-    def begin(self, running: Running, softmax: Softmax) -> WrittenDraft:
+    def begin(self, running: Running, softmax: Softmax) -> EagerDraft:
         """Keep a softmax in a module that runs, which is an attention if it knows queries or goes to values."""
         read, weights, known = ReadMask(), None, softmax.known
         if self.options.keeps_numbers:
@@ -182,7 +182,7 @@ class Recorder:
             exactly = torch.promote_types(softmax.output.dtype, torch.float32)
             weights = self._copied(softmax.output.to(exactly))
         copied = self._copied if self.options.keeps_vectors else None
-        draft = WrittenDraft(running.path, softmax, read, weights, self._kept, copied)
+        draft = EagerDraft(running.path, softmax, read, weights, self._kept, copied)
         self._seen.append(Seen(running, None if known is None else known.query, draft=draft))
         return draft
 
@@ -236,7 +236,7 @@ class Seen:
         running: Running,
         query: Tensor | None,
         attention: Attention | None = None,
-        draft: WrittenDraft | None = None,
+        draft: EagerDraft | None = None,
     ) -> None:
         self.running = running
         self.draft = draft
@@ -285,7 +285,7 @@ def _with_batch_first(attention: Attention) -> Attention:
     return replace(attention, **turned, key_heads=attention.shape[0])
 
 
-class WrittenDraft:
+class EagerDraft:
     """A softmax that is written out, as far as it was followed.
 
     Attributes:

@@ -20,13 +20,13 @@ from torch.overrides import TorchFunctionMode
 from headlight import known_functions
 from headlight.attentions import Attention, Keep
 from headlight.call import NoSuchPartError
+from headlight.eager import EagerAttentions, Softmax
 from headlight.inputs import inputs_of
 from headlight.masks.mask_case import listed
 from headlight.modules import Arguments, Function, Keywords, RunningModules
-from headlight.recorder import NAMED_ATTENTION, Options, Recorder, WrittenDraft, aside
+from headlight.recorder import NAMED_ATTENTION, EagerDraft, Options, Recorder, aside
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
-from headlight.written import Softmax, WrittenAttentions
 from model.tracing import Edit
 
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
@@ -130,7 +130,7 @@ class _Watcher(TorchFunctionMode):
         self._model = model
         self._trace = trace
         self._modules = RunningModules(model)
-        self._written = WrittenAttentions(model, self._begin, self._unweighted)
+        self._eager = EagerAttentions(model, self._begin, self._unweighted)
         self.stages = (
             Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" or edits else None
         )
@@ -238,7 +238,7 @@ class _Watcher(TorchFunctionMode):
                 where = f"{self._modules.path or 'The model'} ran under {transform}, where numbers cannot be read"
                 self._trace.note(f"{where}: its attention is not shown.")
         elif reader is None:
-            self._written.see(function, args, kwargs, used)
+            self._eager.see(function, args, kwargs, used)
         elif self.recorder.options.wants(self._modules.path):
             with aside(args[0] if args else kwargs["query"]):
                 self.recorder.add(self._modules.innermost, reader(args, kwargs, output))
@@ -251,7 +251,7 @@ class _Watcher(TorchFunctionMode):
             self._kernels.append(name)
         return None
 
-    def _begin(self, softmax: Softmax) -> WrittenDraft | None:
+    def _begin(self, softmax: Softmax) -> EagerDraft | None:
         running = self._modules.innermost
         if not self.recorder.options.wants(running.path):
             return None

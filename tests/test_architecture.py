@@ -182,7 +182,7 @@ def test_the_model_has_no_other_names():
 
 
 def test_what_lasts_knows_neither_the_page_nor_what_a_view_keeps():
-    kept = ("visualizer.runs.writer", "visualizer.runs.written")
+    kept = ("visualizer.runs.writer", "visualizer.runs.continuation")
     assert not refused(
         within("visualizer.state", "visualizer.server", "visualizer.work"),
         "visualizer.page",

@@ -48,7 +48,7 @@ def load(name: str) -> bytes | None:
     return content
 
 
-def keep(content: bytes, ending: str) -> str:
+def put(content: bytes, ending: str) -> str:
     """Keep a file under a digest of its content, which it gives.
 
     Raises:
@@ -59,7 +59,7 @@ def keep(content: bytes, ending: str) -> str:
     return digest
 
 
-def kept(digest: str, ending: str) -> bytes | None:
+def get(digest: str, ending: str) -> bytes | None:
     """Read what is kept under a digest; None where there is nothing, or something else."""
     content = load(f"{digest}{ending}") if _DIGEST.fullmatch(digest) else None
     is_whole = content is not None and hashlib.sha256(content).hexdigest().startswith(digest)

@@ -41,7 +41,7 @@ Rule = Callable[[MaskCase], Finding | None]
 _RULES: dict[str, Rule] = {}
 
 
-class Told(NamedTuple):
+class Match(NamedTuple):
     """Something that a rule found.
 
     Attributes:
@@ -57,15 +57,15 @@ class Told(NamedTuple):
     severity: Severity | None = None
 
 
-def _rule(severity: Severity, title: str) -> Callable[[Callable[[MaskCase], Told | None]], Rule]:
+def _rule(severity: Severity, title: str) -> Callable[[Callable[[MaskCase], Match | None]], Rule]:
     """Make a rule of a function, the next in the order of suspicion, under the function's name."""
 
-    def register(find: Callable[[MaskCase], Told | None]) -> Rule:
+    def register(find: Callable[[MaskCase], Match | None]) -> Rule:
         def rule(case: MaskCase) -> Finding | None:
-            told = find(case)
-            if told is None or not told.cells.any():
+            match = find(case)
+            if match is None or not match.cells.any():
                 return None
-            return Finding(find.__name__, title, told.severity or severity, told.cells, told.why, told.mend)
+            return Finding(find.__name__, title, match.severity or severity, match.cells, match.why, match.mend)
 
         return _RULES.setdefault(find.__name__, rule)
 
@@ -112,7 +112,7 @@ def _said(faults: frozenset[str]) -> str:
 
 
 @_rule("error", say("own_key_hidden"))
-def own_key_hidden(case: MaskCase) -> Told | None:
+def own_key_hidden(case: MaskCase) -> Match | None:
     """Strictly causal, k < q: earlier keys without the query's own, so that a first query is left with none."""
     visible, keyless = case.allowed & case.tokens, _without_key(case).any(-1)
     strictly = bool(visible.any()) and not bool((visible & ~case.reaching(-1)).any())
@@ -120,11 +120,11 @@ def own_key_hidden(case: MaskCase) -> Told | None:
     if not (case.is_square and strictly and some):
         return None
     why = say("own_key_hidden_why", queries=named("query", keyless))
-    return Told(case.own & case.tokens, why, say("own_key_hidden_mend"))
+    return Match(case.own & case.tokens, why, say("own_key_hidden_mend"))
 
 
 @_rule("error", say("inverted"))
-def inverted(case: MaskCase) -> Told | None:
+def inverted(case: MaskCase) -> Match | None:
     """Blocked cells given as allowed ones."""
     turned = case.with_allowed(~case.allowed)
     if case.is_square:
@@ -138,7 +138,7 @@ def inverted(case: MaskCase) -> Told | None:
     if not (mends and after <= {"visible_padding"}):
         return None
     why = say("inverted_why", faults=_said(before - after))
-    return Told(_faulty_cells(case), why, say("inverted_mend"))
+    return Match(_faulty_cells(case), why, say("inverted_mend"))
 
 
 def _hides_every_own_key(case: MaskCase) -> bool:
@@ -152,7 +152,7 @@ def _shows_only_what_must_be_blocked(case: MaskCase) -> bool:
 
 
 @_rule("error", say("transposed"))
-def transposed(case: MaskCase) -> Told | None:
+def transposed(case: MaskCase) -> Match | None:
     """Keys as rows and queries as columns."""
     if not (case.is_square and _leans_ahead(case)):
         return None
@@ -166,7 +166,7 @@ def transposed(case: MaskCase) -> Told | None:
     if not mends:
         return None
     why = say("transposed_why", faults=_said(before - after))
-    return Told(case.allowed != flipped.allowed, why, say("transposed_mend"))
+    return Match(case.allowed != flipped.allowed, why, say("transposed_mend"))
 
 
 def _leans_ahead(case: MaskCase) -> bool:
@@ -176,18 +176,18 @@ def _leans_ahead(case: MaskCase) -> bool:
 
 
 @_rule("error", say("padding_on_queries"))
-def padding_on_queries(case: MaskCase) -> Told | None:
+def padding_on_queries(case: MaskCase) -> Match | None:
     """The rows of padding queries blocked in place of the columns of padding keys."""
     rows, visible = case.query_is_padding, _visible_padding(case)
     if not (rows.any() and visible.any()) or case.allowed[rows].any():
         return None
     queries, keys = _padding_named("query", rows), _padding_named("key", visible.any(0))
     why = say("padding_on_queries_why", queries=queries, keys=keys)
-    return Told(visible | rows[:, None], why, say("padding_on_queries_mend"))
+    return Match(visible | rows[:, None], why, say("padding_on_queries_mend"))
 
 
 @_rule("error", say("one_key_too_many"))
-def one_key_too_many(case: MaskCase) -> Told | None:
+def one_key_too_many(case: MaskCase) -> Match | None:
     """Causal but for one diagonal: each query also sees the key after its own, and no later one."""
     edge, ahead = case.offset, case.tokens & case.future
     too_many = ahead & case.diagonal(edge + 1)
@@ -196,29 +196,29 @@ def one_key_too_many(case: MaskCase) -> Told | None:
         return None
     right, wrong = f"k <= {position(edge)}", f"k <= {position(edge + 1)}"
     mend = say("one_key_too_many_mend", right=right, wrong=wrong, edge=edge, next=edge + 1)
-    return Told(seen, say("one_key_too_many_why"), mend)
+    return Match(seen, say("one_key_too_many_why"), mend)
 
 
 @_rule("warning", say("aligned_top_left"))
-def aligned_top_left(case: MaskCase) -> Told | None:
+def aligned_top_left(case: MaskCase) -> Match | None:
     """Causal from the first key on, though there are more keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(last) & ~case.allowed
     if not (case.causal and last > 0 and hidden.any() and _is_causal(case, 0)):
         return None
     mend = say("aligned_top_left_mend", edge=f"k <= {position(last)}", n_queries=case.n_queries, n_keys=case.n_keys)
-    return Told(hidden, say("aligned_top_left_why", last=last), mend)
+    return Match(hidden, say("aligned_top_left_why", last=last), mend)
 
 
 @_rule("error", say("aligned_bottom_right"))
-def aligned_bottom_right(case: MaskCase) -> Told | None:
+def aligned_bottom_right(case: MaskCase) -> Match | None:
     """Causal up to the last key, though there are fewer keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(0) & ~case.allowed
     if not (case.causal and last < 0 and _without_key(case).any() and hidden.any() and _is_causal(case, last)):
         return None
     why = say("aligned_bottom_right_why", queries=_rows_named(case))
-    return Told(hidden, why, say("aligned_bottom_right_mend"))
+    return Match(hidden, why, say("aligned_bottom_right_mend"))
 
 
 def _is_causal(case: MaskCase, last: int) -> bool:
@@ -230,39 +230,39 @@ def _is_causal(case: MaskCase, last: int) -> bool:
 
 
 @_rule("error", say("blocks_everything"))
-def blocks_everything(case: MaskCase) -> Told | None:
+def blocks_everything(case: MaskCase) -> Match | None:
     """No real query, of several, sees any key."""
     real = case.real
     if int(real.sum()) < 2 or bool((case.allowed & real).any()):
         return None
     why = say("blocks_everything_why", softmax=_softmax_without_key(case))
-    return Told(_without_key(case), why, say("blocks_everything_mend"))
+    return Match(_without_key(case), why, say("blocks_everything_mend"))
 
 
 @_rule("error", say("no_key_left"))
-def no_key_left(case: MaskCase) -> Told | None:
+def no_key_left(case: MaskCase) -> Match | None:
     """A real query sees no key."""
     cells = _without_key(case)
     may_see_one = bool(case.may_open[cells.any(-1)].any(-1).all())
     mend = say("all_blocked_mend") if not may_see_one else say("no_key_left_mend")
     why = say("no_key_left_why", queries=_rows_named(case), softmax=_softmax_without_key(case))
-    return Told(cells, why, mend)
+    return Match(cells, why, mend)
 
 
 @_rule("error", say("visible_padding"))
-def visible_padding(case: MaskCase) -> Told | None:
+def visible_padding(case: MaskCase) -> Match | None:
     """A real query sees a padding key."""
     cells = _visible_padding(case)
     why = say("visible_padding_why", keys=_padding_named("key", cells.any(0)))
-    return Told(cells, why, say("visible_padding_mend"))
+    return Match(cells, why, say("visible_padding_mend"))
 
 
 @_rule("error", say("visible_future"))
-def visible_future(case: MaskCase) -> Told | None:
+def visible_future(case: MaskCase) -> Match | None:
     """A real query of a causal model sees a later token."""
     cells = _visible_future(case)
     why = say("visible_future_why", queries=named("query", cells.any(-1)))
-    return Told(cells, why, say("visible_future_mend", edge=f"k <= {position(case.offset)}", offset=case.offset))
+    return Match(cells, why, say("visible_future_mend", edge=f"k <= {position(case.offset)}", offset=case.offset))
 
 
 def _rows_named(case: MaskCase) -> str:
@@ -285,7 +285,7 @@ def _softmax_without_key(case: MaskCase) -> str:
 
 
 @_rule("error", say("fill_overflows"))
-def fill_overflows(case: MaskCase) -> Told | None:
+def fill_overflows(case: MaskCase) -> Match | None:
     """The fill is a number that the type of the scores cannot hold, such as -1e9 in float16."""
     blocked = ~case.allowed
     if not blocked.any() or case.fill in (None, -math.inf) or float(stored_fill(case)) > -math.inf:
@@ -293,11 +293,11 @@ def fill_overflows(case: MaskCase) -> Told | None:
     name, lowest = _type_name(case), torch.finfo(case.number_type).min
     why = say("fill_overflows_why", fill=case.fill, name=name, lowest=lowest)
     mend = say("fill_overflows_mend", lowest=lowest, name=name)
-    return Told(blocked, why, mend, "error" if blocked.all(-1).any() else "warning")
+    return Match(blocked, why, mend, "error" if blocked.all(-1).any() else "warning")
 
 
 @_rule("error", say("fill_leaks"))
-def fill_leaks(case: MaskCase) -> Told | None:
+def fill_leaks(case: MaskCase) -> Match | None:
     """The fill is not low enough for the softmax to give a blocked key exactly zero."""
     blocked, weight = ~case.allowed, _blocked_weight(case)
     if not blocked.any() or weight == 0.0:
@@ -305,7 +305,7 @@ def fill_leaks(case: MaskCase) -> Told | None:
     name, limits = _type_name(case), torch.finfo(case.number_type)
     why = say("fill_leaks_why", fill=case.fill, weight=weight, name=name, largest_score=case.largest_score)
     mend = say("fill_leaks_mend", lowest=limits.min, name=name)
-    return Told(blocked, why, mend, "error" if weight >= limits.eps else "warning")
+    return Match(blocked, why, mend, "error" if weight >= limits.eps else "warning")
 
 
 def stored_fill(case: MaskCase) -> Tensor:
@@ -334,30 +334,30 @@ def _type_name(case: MaskCase) -> str:
 
 
 @_rule("note", say("padding_query_without_key"))
-def padding_query_without_key(case: MaskCase) -> Told | None:
+def padding_query_without_key(case: MaskCase) -> Match | None:
     """A padding query sees no key, as the first ones of a left-padded causal batch do."""
     rows = case.query_is_padding & ~case.allowed.any(-1)
     queries = _padding_named("query", rows)
     why = say("padding_query_without_key_why", queries=queries, softmax=_softmax_without_key(case))
-    return Told(rows[:, None].expand_as(case.allowed), why, say("padding_query_without_key_mend"))
+    return Match(rows[:, None].expand_as(case.allowed), why, say("padding_query_without_key_mend"))
 
 
 @_rule("note", say("dead_key"))
-def dead_key(case: MaskCase) -> Told | None:
+def dead_key(case: MaskCase) -> Match | None:
     """A real key that no real query sees, though one with other keys may."""
     seen = (case.allowed & case.real).any(0)
     could_see = case.tokens & ~case.future
     has_keys = could_see & case.allowed.any(-1, keepdim=True)
     dead = has_keys.any(0) & ~seen
     why = say("dead_key_why", keys=named("key", dead))
-    return Told(could_see & dead, why, say("dead_key_mend"))
+    return Match(could_see & dead, why, say("dead_key_mend"))
 
 
 @_rule("note", say("blocks_nothing"))
-def blocks_nothing(case: MaskCase) -> Told | None:
+def blocks_nothing(case: MaskCase) -> Match | None:
     """Everything is allowed, although there are padding or later keys to block."""
     expected = case.must_block & case.allowed.all()
-    return Told(expected, say("blocks_nothing_why"), say("blocks_nothing_mend"))
+    return Match(expected, say("blocks_nothing_why"), say("blocks_nothing_mend"))
 
 
 RULES: Mapping[str, Rule] = _RULES

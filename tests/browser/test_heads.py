@@ -10,8 +10,8 @@ from model.decoding import Sampling
 from tests.browser.headlight_page import choose_view, link_of, messages_sent, panels, rerun
 from tests.reading import MOVE_TO, close_to, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
+from visualizer.runs.continuation import OneByOne, write
 from visualizer.runs.writer import writer_of
-from visualizer.runs.written import OneByOne, write
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 

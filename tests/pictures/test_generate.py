@@ -12,8 +12,8 @@ from tests.pages import set_screen
 from tests.pictures.static_page import heard, picture, pictures_of, update, wait_until_drawn
 from tests.reading import close_to, point_at, room_for, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
+from visualizer.runs.continuation import Beam, OneByOne, search, write
 from visualizer.runs.writer import writer_of
-from visualizer.runs.written import Beam, OneByOne, search, write
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from visualizer.guide.path import GuidedPath, read_path, write_path
 from visualizer.settings.settings import Selection
-from visualizer.work.cache import Kept
+from visualizer.work.cache import Cache
 
 FIRST_PATH, OF_CHECKPOINT = (
     read_path((Path(__file__).parent / f"{name}.json").read_bytes()) for name in ("first_path", "checkpoint_path")
 )
 
-_KEPT: Kept[str, GuidedPath] = Kept(room=64)
+_KEPT: Cache[str, GuidedPath] = Cache(room=64)
 
 
 def keep_path(path: GuidedPath) -> str:
     """Remember a path for all sessions, and give the name under which ``chosen_path`` finds it."""
     name = hashlib.sha256(write_path(path).encode()).hexdigest()[:12]
-    _KEPT.keep(name, path)
+    _KEPT.put(name, path)
     return name
 
 

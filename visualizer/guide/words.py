@@ -78,7 +78,7 @@ def holds(condition: str, facts: PathFacts) -> bool:
     return not condition or facts.holding >= set(condition.split(" and "))
 
 
-def told(lines: Sequence[str], facts: PathFacts, known_entries: frozenset[str]) -> tuple[Said, ...]:
+def words_of_stop(lines: Sequence[str], facts: PathFacts, known_entries: frozenset[str]) -> tuple[Said, ...]:
     """Join the lines that are told: those whose conditions hold and whose values the run has, one after the other.
 
     The words are never markup: what stands in square brackets opens the glossary where it has such an entry.

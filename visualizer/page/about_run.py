@@ -69,12 +69,12 @@ def not_as_trained(run: Run, choices: Choices) -> None:
         learned, masks = _named(as_trained.mask), _named(settings.mask)
         bare = listed([one.called for one in unpadded(run.settings)])
         if settings.weights == PRETRAINED:
-            told = say("of_checkpoint", learned=learned, here=masks)
+            sentence = say("of_checkpoint", learned=learned, here=masks)
         elif bare:
-            told = say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
+            sentence = say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
         else:
-            told = say("other_masks", learned=learned, here=masks)
-        st.warning(told, icon=":material/model_training:")
+            sentence = say("other_masks", learned=learned, here=masks)
+        st.warning(sentence, icon=":material/model_training:")
         st.button(
             say("back", masks=learned),
             icon=":material/undo:",
@@ -107,12 +107,12 @@ def another_order(run: Run, choices: Choices) -> None:
     """Say that the tokens stand in another order, where they do, and compare the run with that of the typed one."""
     if run.settings.order == 0 or run.settings.weights == TRAINED or run.example is not None:
         return
-    told = say("another_order")
+    sentence = say("another_order")
     if choices.selection.view in ("step", "heads"):  # elsewhere other masks, or no whole text, are looked at
         typed = cached_run(replace(run.settings, order=0))
         compared = run.once("orders", lambda: compare_orders(typed, run))
-        told = f"{told} {check_line(compared)}"
-    st.caption(told)
+        sentence = f"{sentence} {check_line(compared)}"
+    st.caption(sentence)
 
 
 def about_batch(run: Run, selection: Selection) -> None:

@@ -13,7 +13,7 @@ from visualizer.glossary import GLOSSARY
 from visualizer.guide.known_paths import chosen_path, keep_path, usual_path
 from visualizer.guide.path import MAX_BYTES, GuidedPath, read_path, write_path
 from visualizer.guide.walking import facts_of_stop, go_to, is_at, nearest_stop, stops_of
-from visualizer.guide.words import told
+from visualizer.guide.words import words_of_stop
 from visualizer.page import sidebar
 from visualizer.page.file_field import file_field
 from visualizer.runs.run import Run
@@ -79,8 +79,8 @@ def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, 
     onward = _onward(run) if number == numbers[-1] else ()
     card = PathCard(
         title=stop.title,
-        words=told(stop.words, facts, entries),
-        trial=told(stop.trial, facts, entries),
+        words=words_of_stop(stop.words, facts, entries),
+        trial=words_of_stop(stop.trial, facts, entries),
         stops=[(one, path.stops[one - 1].title) for one in numbers],
         current=numbers.index(number),
         is_here=is_at(run, stop, selection),

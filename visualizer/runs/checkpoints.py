@@ -23,8 +23,8 @@ from model import CombinedMask, Trace
 from model.texts import texts_of
 from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
+from visualizer.runs.cached_results import CachesResults
 from visualizer.runs.interventions import edits_of
-from visualizer.runs.kept import KeepsResults
 from visualizer.runs.limits import use_tokens
 from visualizer.runs.masks_in_force import Masks, block_the_same, promised_masks
 from visualizer.runs.paths import in_layer, without_layer
@@ -294,12 +294,12 @@ def n_bytes_of_all(checkpoint: Checkpoint, encoding: Tokenized) -> int:
     return _known_of(checkpoint).once(("n_bytes", sizes), lambda: memory_of_run(checkpoint, encoding, "all"))
 
 
-def _known_of(checkpoint: Checkpoint) -> KeepsResults:
+def _known_of(checkpoint: Checkpoint) -> CachesResults:
     """The results found of a checkpoint, kept as long as it is in memory."""
-    return _KNOWN.setdefault(checkpoint, KeepsResults())
+    return _KNOWN.setdefault(checkpoint, CachesResults())
 
 
-_KNOWN: WeakKeyDictionary[Checkpoint, KeepsResults] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Checkpoint, CachesResults] = WeakKeyDictionary()
 
 
 def _takes_no_mask(asked: _Asked) -> str:

@@ -24,8 +24,8 @@ from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
 from model.tracing import Dims, Edit
 from visualizer.components.axis import Axis, SequenceName
+from visualizer.runs.cached_results import CachesResults
 from visualizer.runs.head_notes import blocking, noted_name
-from visualizer.runs.kept import KeepsResults
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
 from visualizer.runs.watched import WatchedRun
@@ -43,7 +43,7 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Run(KeepsResults):
+class Run(CachesResults):
     """One finished forward pass, and everything needed to draw and explain it.
 
     Attributes:

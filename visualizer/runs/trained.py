@@ -34,7 +34,7 @@ _SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_
 
 def keep(checkpoint: Checkpoint) -> str:
     """Put a model into the store, and give the name under which ``Settings.checkpoint`` finds it."""
-    return store.keep(dump(checkpoint), _ENDING)
+    return store.put(dump(checkpoint), _ENDING)
 
 
 def checkpoint_of(settings: Settings) -> Checkpoint:
@@ -53,7 +53,7 @@ def checkpoint_of(settings: Settings) -> Checkpoint:
 
 @lru_cache(maxsize=KEPT)
 def _kept(name: str) -> Checkpoint:
-    content = store.kept(name, _ENDING)
+    content = store.get(name, _ENDING)
     if content is None:
         raise ValueError(say("forgotten"))
     return load(content)

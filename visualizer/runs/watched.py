@@ -17,11 +17,11 @@ from headlight.stages import value_of
 from headlight.trace import Trace
 from model.dataflow import Node, n_shared
 from model.masks import with_leading_axes
-from visualizer.runs.kept import KeepsResults
+from visualizer.runs.cached_results import CachesResults
 
 
 @dataclass(frozen=True, eq=False)
-class WatchedRun(KeepsResults):
+class WatchedRun(CachesResults):
     """A trace and what follows from it, each computed once, when it is first asked for.
 
     Attributes:

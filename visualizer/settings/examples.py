@@ -50,14 +50,16 @@ _Part = TypeVar("_Part", Settings, Selection)
 def read_examples(file: str, settings: Settings, selection: Selection) -> tuple[Example, ...]:
     """The examples of a TOML file beside this, each of which says where it differs from a choice of settings."""
     tables = tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
-    return tuple(_read(name, told, settings, selection) for name, told in tables.items())
+    return tuple(_read(name, entry, settings, selection) for name, entry in tables.items())
 
 
-def _read(name: str, told: Mapping[str, Any], usual: Settings, usually_seen: Selection) -> Example:
-    settings = fitted(_with(usual, told.get("settings", {})))
+def _read(name: str, entry: Mapping[str, Any], usual: Settings, usually_seen: Selection) -> Example:
+    settings = fitted(_with(usual, entry.get("settings", {})))
     seen = replace(usually_seen, stage=default_stage(settings.architecture))
-    selection = _with(seen, told.get("selection", {}))
-    return Example(name, told["title"], told["what_to_see"], settings, selection, tuple(told.get("speaks_of", ())))
+    selection = _with(seen, entry.get("selection", {}))
+    return Example(
+        name, entry["title"], entry["what_to_see"], settings, selection, tuple(entry.get("speaks_of", ()))
+    )
 
 
 def _with(part: _Part, changes: Mapping[str, Any]) -> _Part:

@@ -164,8 +164,8 @@ def fields_of(kind: type[DataclassInstance]) -> Mapping[str, Field]:
             inner = fields_of(types[each.name])
             found |= {name: replace(of_it, holder=each.name) for name, of_it in inner.items()}
         else:
-            told = TEXTS[kind.__name__][each.name]
-            found[each.name] = _described(each, types[each.name], **told)
+            texts = TEXTS[kind.__name__][each.name]
+            found[each.name] = _described(each, types[each.name], **texts)
     return found
 
 
@@ -192,12 +192,12 @@ def changed(part: _Part, **changes: Any) -> _Part:  # noqa: ANN401
 def _described(
     each: dataclasses.Field[Any], type_: object, label: str, help: str, choices: Mapping[str, str] = _NONE
 ) -> Field:
-    told = {**each.metadata, "label": label, "help": help}
-    if get_origin(type_) is Literal and not told["choices"]:
-        told |= {"kind": "choice", "choices": get_args(type_)}
-    if not isinstance(told["choices"], Mapping):
-        told["choices"] = {value: choices[value] for value in told["choices"]}
-    return Field(each.name, each.default, **told)
+    texts = {**each.metadata, "label": label, "help": help}
+    if get_origin(type_) is Literal and not texts["choices"]:
+        texts |= {"kind": "choice", "choices": get_args(type_)}
+    if not isinstance(texts["choices"], Mapping):
+        texts["choices"] = {value: choices[value] for value in texts["choices"]}
+    return Field(each.name, each.default, **texts)
 
 
 _FILE = Path(__file__).with_name("texts.toml")

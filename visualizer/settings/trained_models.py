@@ -47,12 +47,12 @@ class TrainedModel:
 
 
 def _read(task: str) -> TrainedModel:
-    told = _TASKS[task]
+    texts = _TASKS[task]
     with (_LEARNING / "trained" / f"{task}.safetensors").open("rb") as file:
         header = read_header(file, damaged=say("damaged", task=task))
     recipe = json.loads(header["__metadata__"]["headlight"])["recipe"]
-    shape = {name: recipe[name] for name in _SHAPE} | {"architecture": told["architecture"]}
-    return TrainedModel(task, told["title"], told["example"], shape, recipe)
+    shape = {name: recipe[name] for name in _SHAPE} | {"architecture": texts["architecture"]}
+    return TrainedModel(task, texts["title"], texts["example"], shape, recipe)
 
 
 TRAINED_MODELS: Mapping[str, TrainedModel] = {task: _read(task) for task in _TASKS}

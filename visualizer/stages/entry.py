@@ -23,7 +23,7 @@ from visualizer.stages.checks import Check
 from visualizer.stages.derivations import Cell
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand, wired
-from visualizer.stages.texts import Facts, told
+from visualizer.stages.texts import Facts, explanation
 
 Numbers = Literal["signed", "shares", "distribution"]
 """Numbers with a sign; shares of one whole, or yes and no; the shares of a row, on a scale of their own."""
@@ -33,7 +33,7 @@ Numbers = Literal["signed", "shares", "distribution"]
 class StageEntry:
     """Everything that is known of a kind of stage.
 
-    Its texts are written as ``told`` reads them, in ``told.toml``.
+    Its texts are written as ``explanation`` reads them, in ``explanations.toml``.
 
     Attributes:
         name: what the stage is called where it is tapped, without a number.
@@ -86,9 +86,9 @@ class StageEntry:
         """True if somebody wrote down what such a stage computes."""
         return bool(self.exact)
 
-    def told(self, depth: Depth, facts: Facts) -> str:
+    def explanation(self, depth: Depth, facts: Facts) -> str:
         """The text at a depth where ``facts`` hold, with the marks of the words that open the glossary."""
-        return told(self.plain if depth == "plain" else self.exact, facts)
+        return explanation(self.plain if depth == "plain" else self.exact, facts)
 
 
 Entries = Mapping[str, Sequence[StageEntry]]

@@ -115,11 +115,11 @@ def _numbers(stage: OperationStage) -> Numbers:
     return "signed" if has_signs else "distribution"
 
 
-def told_of(stage: OperationStage) -> str:
+def operation_in_words(stage: OperationStage) -> str:
     """One or two sentences on what a stage was computed from, and by which operations."""
     operation = stage.operation
     if stage.step is not None:
-        return say("step", told=_operations_of(stage.step), source=stage.step.pattern.source)
+        return say("step", explanation=_operations_of(stage.step), source=stage.step.pattern.source)
     if operation.operation == "fused":
         return say("fused_module", module=operation.module) if operation.module else say("fused_model")
     if operation.operation == GIVEN and not operation.inputs:

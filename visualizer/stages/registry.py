@@ -37,7 +37,7 @@ from visualizer.stages.expressions import is_its_expression, reckon, words_on
 from visualizer.stages.facts import common_facts
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
-from visualizer.stages.operations import entry_of_operation, told_of
+from visualizer.stages.operations import entry_of_operation, operation_in_words
 from visualizer.stages.texts import TEXTS, Facts
 
 say = texts_of(__name__)
@@ -78,18 +78,18 @@ def stage_of(run: Run, path: str) -> StageInRun:
     return StageInRun(run, path, entry_of)
 
 
-def told(run: Run, path: str, depth: Depth) -> str:
+def explanation(run: Run, path: str, depth: Depth) -> str:
     """The text on the stage at ``path``, with the marks of the words that open the glossary."""
     entry = entry_of(run, path)
-    return entry.told(depth, facts_of(run, path)) or words_on(run, path)
+    return entry.explanation(depth, facts_of(run, path)) or words_on(run, path)
 
 
-def told_in_pieces(run: Run, path: str, depth: Depth) -> tuple[Piece, ...]:
+def explanation_in_pieces(run: Run, path: str, depth: Depth) -> tuple[Piece, ...]:
     """The same in its parts; of another model, whose names can be anything, as one part without marks."""
     stage = run.trace[path]
     if isinstance(stage, OperationStage):
-        return (Piece(visible_whole(told_of(stage))),)
-    return pieces(told(run, path, depth))
+        return (Piece(visible_whole(operation_in_words(stage))),)
+    return pieces(explanation(run, path, depth))
 
 
 def facts_of(run: Run, path: str) -> Facts:
@@ -160,8 +160,8 @@ def on_map(run: Run) -> tuple[StageRef, ...]:
         if found and _is_same_input(run.trace, found[-1].path, path):
             found[-1] = _joined(found[-1], path)
             continue
-        told = (entry.block, entry.is_telling, entry.title, entry.is_detail)
-        found.append(StageRef(path, stage.name, entry.role, stage.shape_text, *told))
+        described = (entry.block, entry.is_telling, entry.title, entry.is_detail)
+        found.append(StageRef(path, stage.name, entry.role, stage.shape_text, *described))
     return tuple(found)
 
 

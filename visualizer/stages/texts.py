@@ -30,7 +30,7 @@ Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
 
 
 TEXTS: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads(
-    (Path(__file__).parent / "told.toml").read_text(encoding="utf-8")
+    (Path(__file__).parent / "explanations.toml").read_text(encoding="utf-8")
 )
 """The plain and the exact text of every stage, by part of the paper and name."""
 
@@ -83,7 +83,7 @@ class Facts:
         return Facts(self.holding | other.holding, {**self.values, **other.values})
 
 
-def told(text: str, facts: Facts) -> str:
+def explanation(text: str, facts: Facts) -> str:
     """Return the sentences of a text that are told where ``facts`` hold.
 
     Args:

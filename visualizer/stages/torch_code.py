@@ -85,12 +85,12 @@ def _keywords(node: Operation) -> dict[str, Any]:
     if inspect.isfunction(node.function):
         with suppress(ValueError):  # of what is written in C nothing is known
             usual = inspect.signature(node.function).parameters
-    told = {
+    arguments = {
         name: value
         for name, value in node.keywords.items()
         if isinstance(value, Slot) or name not in usual or usual[name].default != value
     }
-    return {**told, **bound}
+    return {**arguments, **bound}
 
 
 def _argument(value: object, inputs: Sequence[str]) -> str:

@@ -52,11 +52,11 @@ from visualizer.stages.registry import (
     checks,
     derive,
     entry_of,
+    explanation_in_pieces,
     formula_of,
     numpy_line,
     on_map,
     operands_of,
-    told_in_pieces,
 )
 from visualizer.stages.source_lines import code_line
 from visualizer.state import state, widgets
@@ -269,7 +269,7 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
     with title, st.container(key="introduction"):
         st.markdown(f"#### {markdown_safe(entry_of(run, path).title)}")
     with text:
-        mount(words([told_in_pieces(run, path, depth)], look="prose", key="stage_text"))
+        mount(words([explanation_in_pieces(run, path, depth)], look="prose", key="stage_text"))
     with formula, st.container(key="formula"):
         if latex := formula_of(run, path):
             st.latex(latex)

@@ -35,7 +35,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Kept(Generic[Key, Value]):
+class Cache(Generic[Key, Value]):
     """The values of one kind that a room keeps, shared by all sessions: the newest, as many as there is room for.
 
     Args:
@@ -57,7 +57,7 @@ class Kept(Generic[Key, Value]):
             self._values.move_to_end(key)
             return self._values[key][0]
 
-    def keep(self, key: Key, value: Value) -> Value:
+    def put(self, key: Key, value: Value) -> Value:
         """Keep a value, forget the oldest ones that it leaves no room for, and return it."""
         size = self._size(value)
         with self._lock:
@@ -79,9 +79,9 @@ class Kept(Generic[Key, Value]):
             self._taken -= given_back
 
 
-_SMALL_RUNS: Kept[Settings, Run] = Kept(room=24)
-_LARGE_RUNS: Kept[Settings, Run] = Kept(room=2 * LARGE_RUN, size=lambda run: min(run.n_bytes, LARGE_RUN))
-_PASSING_RUNS: Kept[Settings, Run] = Kept(room=4)
+_SMALL_RUNS: Cache[Settings, Run] = Cache(room=24)
+_LARGE_RUNS: Cache[Settings, Run] = Cache(room=2 * LARGE_RUN, size=lambda run: min(run.n_bytes, LARGE_RUN))
+_PASSING_RUNS: Cache[Settings, Run] = Cache(room=4)
 
 _computing_large = Lock()
 """One large run is computed after the other, however many ask: each takes up to a gibibyte."""
@@ -106,10 +106,10 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
             return found
         prepared = prepare(settings)
         if prepared.n_bytes <= SMALL_RUN:
-            return (_PASSING_RUNS if is_passing else _SMALL_RUNS).keep(settings, compute(prepared))
+            return (_PASSING_RUNS if is_passing else _SMALL_RUNS).put(settings, compute(prepared))
         with sign_of_work(), _computing_large:
             _LARGE_RUNS.make_room(min(prepared.n_bytes, LARGE_RUN))
-            return _LARGE_RUNS.keep(settings, compute(prepared))
+            return _LARGE_RUNS.put(settings, compute(prepared))
 
 
 def sign_of_work() -> AbstractContextManager[object]:

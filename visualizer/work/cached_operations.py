@@ -14,9 +14,9 @@ from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun
 from visualizer.settings.fitting import as_asked
 from visualizer.settings.settings import Settings
-from visualizer.work.cache import Kept, sign_of_work
+from visualizer.work.cache import Cache, sign_of_work
 
-_WATCHED: WeakKeyDictionary[Checkpoint, Kept[Settings, WatchedRun]] = WeakKeyDictionary()
+_WATCHED: WeakKeyDictionary[Checkpoint, Cache[Settings, WatchedRun]] = WeakKeyDictionary()
 _watching = Lock()
 
 
@@ -30,11 +30,11 @@ def cached_operations(run: Run) -> Run:
     settings = as_asked(of_line(run.settings, run.item))
     checkpoint = checkpoint_of(settings)
     with _watching:
-        kept = _WATCHED.setdefault(checkpoint, Kept(2 * MOST_BYTES, size=lambda seen: seen.trace.nbytes))
-        if (found := kept.get(settings)) is None:
+        cache = _WATCHED.setdefault(checkpoint, Cache(2 * MOST_BYTES, size=lambda seen: seen.trace.nbytes))
+        if (found := cache.get(settings)) is None:
             try:
                 with sign_of_work():
-                    found = kept.keep(settings, _watched(checkpoint, every_operation(settings)))
+                    found = cache.put(settings, _watched(checkpoint, every_operation(settings)))
             except TooLongError as error:
                 raise refused(run.settings, error) from error
     return run_of_operations(found, settings=settings)

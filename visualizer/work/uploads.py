@@ -27,7 +27,7 @@ def keep(name: str, content: bytes) -> Upload:
     if len(content) > MOST_BYTES:
         return Upload(name, content, "")
     try:
-        digest = store.keep(content, _ENDING)
+        digest = store.put(content, _ENDING)
     except OSError:
         _logger.warning("not kept: %s", name, exc_info=True)
         return Upload(name, content, "")
@@ -37,5 +37,5 @@ def keep(name: str, content: bytes) -> Upload:
 def find(called: str) -> Upload | None:
     """The file that a link calls so; None where it is not kept, or not any more."""
     digest, _, name = called.partition("/")
-    content = store.kept(digest, _ENDING)
+    content = store.get(digest, _ENDING)
     return None if content is None else Upload(name, content, called)

@@ -14,7 +14,7 @@ from visualizer.guide import walking
 from visualizer.guide.known_paths import FIRST_PATH, OF_CHECKPOINT, chosen_path, keep_path
 from visualizer.guide.path import read_path, write_path
 from visualizer.guide.walking import facts_of_stop, is_at, light_at, nearest_stop, place_of, stage_in, stops_of
-from visualizer.guide.words import Said, told
+from visualizer.guide.words import Said, words_of_stop
 from visualizer.runs.compute import compute_run
 from visualizer.settings.examples import OPENING
 from visualizer.settings.settings import Selection, Settings
@@ -42,7 +42,7 @@ def walked(settings, selection=OPENING.selection):
         place = place_of(run, stop, number, selection)
         assert is_at(run, stop, place)
         assert light_at(run, place) == stop.light
-        said = told(stop.words, facts_of_stop(run, stop, place), ENTRIES)
+        said = words_of_stop(stop.words, facts_of_stop(run, stop, place), ENTRIES)
         found[stop.title] = "".join(part.text for part in said)
         assert re.search("so that|because|, so ", found[stop.title]), stop.title
         assert not {"{", "}", "["} & set(found[stop.title])
@@ -135,7 +135,7 @@ def test_a_stop_of_anybody_looks_for_the_head_with_the_most_of_a_measure():
     place = place_of(run, path.stops[0], 1, Selection())
     assert run.names_of(4)[place.head] == "first token"
     facts = facts_of_stop(run, path.stops[0], place)
-    assert "".join(part.text for part in told(path.stops[0].words, facts, ENTRIES)) == "over 99%"
+    assert "".join(part.text for part in words_of_stop(path.stops[0].words, facts, ENTRIES)) == "over 99%"
     another = facts_of_stop(run, path.stops[0], replace(place, head=0))
     assert {"foremost", "another_head"} & another.holding == {"another_head"}
     assert not stops_of(
@@ -232,7 +232,7 @@ def test_no_token_is_read_as_a_mark_or_as_a_name_in_braces():
     stop = read_path(file_of(words="{token} [query] [nothing]")).stops[0]
     labels = run.tokens["source"].labels
     for query, label in enumerate(labels):
-        said = told(stop.words, facts_of_stop(run, stop, replace(OPENING.selection, query=query)), ENTRIES)
+        said = words_of_stop(stop.words, facts_of_stop(run, stop, replace(OPENING.selection, query=query)), ENTRIES)
         assert said[0] == Said(label, "", True)
         assert Said("query", "query") in said
         assert "".join(part.text for part in said).endswith(" [nothing]")

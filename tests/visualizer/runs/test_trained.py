@@ -19,7 +19,7 @@ from visualizer.settings.fields import TRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
-from visualizer.stages.registry import told
+from visualizer.stages.registry import explanation
 
 every_task = pytest.mark.parametrize("task", TASKS)
 
@@ -135,7 +135,7 @@ def test_settings_of_a_shipped_model_are_its_own():
 @every_task
 @pytest.mark.parametrize("depth", ["plain", "exact"])
 def test_the_probabilities_of_a_trained_model_say_what_was_learned(task, depth):
-    text = told(compute_run(settings_of(task)), "probabilities", depth)
+    text = explanation(compute_run(settings_of(task)), "probabilities", depth)
     assert "not trained" not in text
     assert f"trained on “{TASKS[task].title}” for {shipped(task).step:,} steps" in text
     assert ("its answer in that place" in text) == (TASKS[task].architecture == "encoder")
@@ -144,7 +144,7 @@ def test_the_probabilities_of_a_trained_model_say_what_was_learned(task, depth):
 def test_the_probabilities_say_where_nothing_was_learned():
     before_training = replace(settings_of("copy"), checkpoint=keep(untrained("copy")))
     for settings in (Settings(), Settings(weights="random", architecture="decoder"), before_training):
-        assert "The weights are not trained" in told(compute_run(settings), "probabilities", "exact")
+        assert "The weights are not trained" in explanation(compute_run(settings), "probabilities", "exact")
 
 
 def test_the_masks_of_training_are_those_of_the_recipe_and_hide_the_padding():

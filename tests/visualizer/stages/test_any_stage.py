@@ -27,11 +27,11 @@ from visualizer.stages.registry import (
     checks,
     derive,
     entry_of,
+    explanation,
     formula_of,
     numpy_line,
     on_map,
     operands_of,
-    told,
 )
 from visualizer.stages.source_lines import code_line
 
@@ -90,8 +90,8 @@ def test_it_has_a_title_words_a_line_of_code_and_a_place_on_the_map(run):
         assert entry_of(run, path).title
         assert stage.name in code_line(stage).code
         assert numpy_line(run, path) is None
-        assert "".join(piece.text for piece in pieces(told(run, path, "exact"))).endswith(".")
-    assert told(run, "mixed", "plain") == (
+        assert "".join(piece.text for piece in pieces(explanation(run, path, "exact"))).endswith(".")
+    assert explanation(run, "mixed", "plain") == (
         "This stage is computed from rows, linear.weight, gain by linear, then silu, then mul."
     )
 
@@ -158,7 +158,7 @@ def test_one_entry_says_everything_else(run, monkeypatch):
         is_telling=True,
     )
     monkeypatch.setitem(ENTRIES, "tests/visualizer/stages/test_any_stage.py", (entry,))
-    assert told(run, "weights", "exact") == "A [softmax] of 4 scores."
+    assert explanation(run, "weights", "exact") == "A [softmax] of 4 scores."
     assert formula_of(run, "weights") == "A = softmax(S)"
     (shown,) = (block for block in model_map(on_map(run)).blocks if block.telling_path == "weights")
     assert (shown.label, shown.role) == ("attention", "weights")
@@ -194,7 +194,7 @@ X, W, B, GIVEN = StageInput("x"), ParameterInput("w"), ParameterInput("b"), Cons
 
 
 @pytest.mark.parametrize(
-    ("node", "told"),
+    ("node", "explanation"),
     [
         (Operation("linear", (X, W, B), F.linear), "Each row of x times w, transposed, plus b."),
         (Operation("linear", (X, W), F.linear), "Each row of x times w, transposed."),
@@ -207,5 +207,5 @@ X, W, B, GIVEN = StageInput("x"), ParameterInput("w"), ParameterInput("b"), Cons
         ),
     ],
 )
-def test_an_operation_alone_has_a_sentence_where_that_says_everything(node, told):
-    assert words_on_node(node) == told
+def test_an_operation_alone_has_a_sentence_where_that_says_everything(node, explanation):
+    assert words_on_node(node) == explanation

@@ -8,7 +8,7 @@ from visualizer.runs.compute import compute_run
 from visualizer.runs.head_notes import head_note, noted_name
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
-from visualizer.stages.registry import entry_of, told
+from visualizer.stages.registry import entry_of, explanation
 from visualizer.stages.source_lines import code_line
 
 
@@ -37,16 +37,16 @@ def test_the_code_is_the_line_that_ran():
 def test_a_last_norm_is_explained_by_what_stands_before_it():
     after_post, after_pre = run_of("final norm"), run_of("pre-norm")
     assert entry_of(after_post, "encoder.norm").title == entry_of(after_pre, "encoder.norm").title
-    assert "has just normalised its sum" in told(after_post, "encoder.norm", "exact")
-    assert "never normalised themselves" in told(after_pre, "encoder.norm", "exact")
+    assert "has just normalised its sum" in explanation(after_post, "encoder.norm", "exact")
+    assert "never normalised themselves" in explanation(after_pre, "encoder.norm", "exact")
 
 
 def test_inputs_are_explained_by_where_they_come_from():
     run = run_of("encoder-decoder")
-    assert "target" in told(run, "decoder.layers.0.cross_attention.query_input", "exact")
-    assert "self-attention" in told(run, "decoder.layers.0.self_attention.query_input", "exact")
-    assert "source" in told(run_of("cross_attention"), "attention.key_input", "exact")
-    assert "given" in told(run_of("attention_function"), "attention.q", "exact")
+    assert "target" in explanation(run, "decoder.layers.0.cross_attention.query_input", "exact")
+    assert "self-attention" in explanation(run, "decoder.layers.0.self_attention.query_input", "exact")
+    assert "source" in explanation(run_of("cross_attention"), "attention.key_input", "exact")
+    assert "given" in explanation(run_of("attention_function"), "attention.q", "exact")
 
 
 @pytest.mark.parametrize(

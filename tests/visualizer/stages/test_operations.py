@@ -19,7 +19,7 @@ from visualizer.settings.settings import Selection, Settings
 from visualizer.stages import operations
 from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import cell_at
-from visualizer.stages.registry import checks, derive, entry_of, told_in_pieces
+from visualizer.stages.registry import checks, derive, entry_of, explanation_in_pieces
 
 
 @pytest.fixture(scope="module", params=["gpt2", "gptj", "llama"])
@@ -152,11 +152,11 @@ def test_what_is_known_of_an_operation_depends_on_no_name_that_a_file_gives():
         entry = entry_of(run, path)
         assert entry.role == operations.role_of(run.trace[path])
         assert all(check.holds for check in checks(run, path))
-        assert len(told_in_pieces(run, path, "plain")) == 1
+        assert len(explanation_in_pieces(run, path, "plain")) == 1
     hostile = replace(run.seen.trace.stages["0.linear"], inputs=("[softmax](query)",), node=None)
     run.seen.trace.stages["0.linear"] = hostile
     again = run_of_operations(WatchedRun(run.seen.trace, ""))
-    (said,) = told_in_pieces(again, "0.linear", "plain")
+    (said,) = explanation_in_pieces(again, "0.linear", "plain")
     assert "[softmax](query)" in said.text
     assert not said.entry
 

@@ -18,7 +18,7 @@ from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import FIELDS, Settings
-from visualizer.stages.registry import ENTRIES, facts_of, told
+from visualizer.stages.registry import ENTRIES, explanation, facts_of
 from visualizer.stages.texts import TEXTS, Fact, sentences
 
 DEPTHS = tuple(FIELDS["depth"].choices)
@@ -44,7 +44,7 @@ def run_named(name: str) -> Run:
 def test_every_stage_has_a_plain_and_an_exact_text(name):
     run = run_named(name)
     for path in run.trace:
-        plain, exact = (unmarked(told(run, path, depth)) for depth in DEPTHS)
+        plain, exact = (unmarked(explanation(run, path, depth)) for depth in DEPTHS)
         assert plain != exact
         for text in (plain, exact):
             assert text.endswith("."), (path, text)
@@ -126,7 +126,7 @@ def test_no_text_names_what_the_run_does_not_have(name):
     run = run_named(name)
     for path in run.trace:
         for depth in DEPTHS:
-            text = unmarked(told(run, path, depth))
+            text = unmarked(explanation(run, path, depth))
             for words, is_true in SAYS_ONLY_WHERE.items():
                 assert not re.search(words, text) or is_true(run, path), (path, depth, words, text)
 
@@ -134,7 +134,7 @@ def test_no_text_names_what_the_run_does_not_have(name):
 def test_what_may_be_said_is_said_somewhere():
     """Else the words above guard nothing."""
     texts = " ".join(
-        unmarked(told(run_named(name), path, depth))
+        unmarked(explanation(run_named(name), path, depth))
         for name in EVERY
         for path in run_named(name).trace
         for depth in DEPTHS
@@ -155,7 +155,7 @@ def test_every_text_of_the_file_is_that_of_an_entry_and_says_no_fact_in_vain():
 def test_the_plain_text_of_a_model_is_shorter_than_the_exact_one():
     for name in EVERY:
         run = run_named(name)
-        plain, exact = (sum(len(told(run, path, depth).split()) for path in run.trace) for depth in DEPTHS)
+        plain, exact = (sum(len(explanation(run, path, depth).split()) for path in run.trace) for depth in DEPTHS)
         assert plain < exact, name
 
 
@@ -182,7 +182,7 @@ def test_no_text_is_an_allegory():
     ],
 )
 def test_the_numbers_and_facts_told_are_those_of_the_run(name, path, says):
-    assert says in unmarked(told(run_named(name), path, "exact"))
+    assert says in unmarked(explanation(run_named(name), path, "exact"))
 
 
 def test_a_mask_bug_is_told_where_it_works():
@@ -191,4 +191,4 @@ def test_a_mask_bug_is_told_where_it_works():
         facts = facts_of(run, "encoder.layers.0.self_attention.weights").holding
         assert ("scores_zeroed" in facts, "masked_late" in facts, "masked" in facts) == (zeroed, not zeroed, False)
         for stage in ("masked_scores", "weights"):
-            assert "mask bug" in told(run, f"encoder.layers.0.self_attention.{stage}", "exact")
+            assert "mask bug" in explanation(run, f"encoder.layers.0.self_attention.{stage}", "exact")

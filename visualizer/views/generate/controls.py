@@ -6,8 +6,8 @@ import streamlit as st
 
 from model.decoding import GREEDY, Sampling
 from model.texts import texts_of
+from visualizer.runs.continuation import Beam, OneByOne
 from visualizer.runs.writer import Writer
-from visualizer.runs.written import Beam, OneByOne
 from visualizer.settings.settings import FIELDS
 from visualizer.settings.view_choices import GenerateChoice
 from visualizer.state import state, widgets

@@ -12,9 +12,9 @@ from model.key_value_cache import computed_rows
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, Node, StepPicture, StepsPicture, Tail
+from visualizer.runs.continuation import Continuation, OneByOne
 from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer
-from visualizer.runs.written import OneByOne, Written
 from visualizer.stages.panels import to_array
 
 say = texts_of(__name__)
@@ -23,10 +23,10 @@ N_BARS = 10
 """The number of most likely tokens that have a bar of their own."""
 
 
-def steps_picture(run: Run, writer: Writer, how: OneByOne, written: Written) -> StepsPicture:
+def steps_picture(run: Run, writer: Writer, how: OneByOne, continuation: Continuation) -> StepsPicture:
     """One sequence, step by step."""
-    steps = written.steps
-    labels = tuple(run.vocabulary[token] for token in (*writer.prompt, *written.tokens))
+    steps = continuation.steps
+    labels = tuple(run.vocabulary[token] for token in (*writer.prompt, *continuation.tokens))
     n_read = len(steps[-1].tokens)
     kind = "cross_attention" if writer.has_encoder else "self_attention"
     weights = _rows(steps, kind, len(writer.source) or n_read)
@@ -35,7 +35,7 @@ def steps_picture(run: Run, writer: Writer, how: OneByOne, written: Written) -> 
         labels=labels,
         n_prompt=len(writer.prompt),
         ended=steps[-1].token == writer.end,
-        steps=tuple(_step(run, writer, how, written, index) for index in range(len(steps))),
+        steps=tuple(_step(run, writer, how, continuation, index) for index in range(len(steps))),
         weights=weights,
         keys=_keys(run, writer, labels[:n_read]),
         heads=tuple(run.head_label(head) for head in range(n_heads)),
@@ -107,8 +107,8 @@ def _blocked_keys(writer: Writer) -> np.ndarray:
     return blocked
 
 
-def _step(run: Run, writer: Writer, how: OneByOne, written: Written, index: int) -> StepPicture:
-    step = written.steps[index]
+def _step(run: Run, writer: Writer, how: OneByOne, continuation: Continuation, index: int) -> StepPicture:
+    step = continuation.steps[index]
     bars, tail = bars_of(run, step, writer.never, sampled=how.sampling.temperature > 0)
     n_read, n_source = len(step.tokens), len(writer.source)
     own, crossing = "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"
@@ -116,7 +116,7 @@ def _step(run: Run, writer: Writer, how: OneByOne, written: Written, index: int)
         bars=bars,
         tail=tail,
         sentence=_sentence(run, writer, how, step),
-        kept=index < written.n_kept,
+        kept=index < continuation.n_kept,
         computed=len(computed_rows(step.trace, own)) if how.cached else n_read,
         source_computed=len(computed_rows(step.trace, crossing)) if how.cached and n_source else n_source,
     )

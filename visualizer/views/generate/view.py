@@ -9,10 +9,10 @@ import streamlit as st
 from headlight.masks.language import parse_score
 from model.texts import texts_of
 from visualizer.components.generation.element import generation_steps, generation_tree
+from visualizer.runs.continuation import Beam, Continuation, Difference, OneByOne
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer, writer_of
-from visualizer.runs.written import Beam, Difference, OneByOne, Written
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.fields import changed
@@ -23,9 +23,9 @@ from visualizer.stages.checks import Check
 from visualizer.stages.panels import to_array
 from visualizer.state import state
 from visualizer.state.expectations import is_covered
+from visualizer.views.generate.cached import tree_of_search
 from visualizer.views.generate.controls import choose_strategy, chosen_strategy
-from visualizer.views.generate.kept import searched
-from visualizer.views.generate.last_written import written_now
+from visualizer.views.generate.last_continuation import continuation_now
 from visualizer.views.generate.others import offer
 from visualizer.views.generate.pictures import steps_picture, tree_picture
 from visualizer.views.predict.ask import ask_token, asked_bar
@@ -61,27 +61,27 @@ def render(run: Run, selection: Selection) -> None:
 
 def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -> None:
     with st.spinner(say("writes")):
-        shown = written_now(run.subject, writer, how)
+        shown = continuation_now(run.subject, writer, how)
     if selection.hidden:
         if run.attentions:  # of tens of thousands of tokens none is guessed
             say_covered(say("what_it_writes"))
         else:
-            _predict(run, writer, how, shown.written, selection)
+            _predict(run, writer, how, shown.continuation, selection)
         return
     with st.container(key="how_it_was_written"):
-        st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
-    if shown.written.difference is not None:
-        st.markdown(check_line(cache_check(shown.written.difference)))
-        if why := why_cache_differs(run.settings, shown.written.difference):
+        st.caption(" ".join((_how_it_ended(writer, shown.continuation), shown.account)))
+    if shown.continuation.difference is not None:
+        st.markdown(check_line(cache_check(shown.continuation.difference)))
+        if why := why_cache_differs(run.settings, shown.continuation.difference):
             st.caption(why)
-    _steps(run, writer, how, shown.written, selection)
+    _steps(run, writer, how, shown.continuation, selection)
 
 
-def _steps(run: Run, writer: Writer, how: OneByOne, written: Written, selection: Selection) -> None:
+def _steps(run: Run, writer: Writer, how: OneByOne, continuation: Continuation, selection: Selection) -> None:
     key = "generation_steps"
     mount(
         generation_steps(
-            steps_picture(run, writer, how, written),
+            steps_picture(run, writer, how, continuation),
             step=selection.generate.step,
             row_layer=selection.generate.row_layer,
             key=key,
@@ -91,10 +91,10 @@ def _steps(run: Run, writer: Writer, how: OneByOne, written: Written, selection:
     )
 
 
-def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selection: Selection) -> None:
+def _predict(run: Run, writer: Writer, how: OneByOne, continuation: Continuation, selection: Selection) -> None:
     """Ask for the next token; revealed, what was written up to it, and the way to the one after."""
-    index = min(selection.generate.step, len(written.steps) - 1)
-    step = written.steps[index]
+    index = min(selection.generate.step, len(continuation.steps) - 1)
+    step = continuation.steps[index]
     question = TokenQuestion(
         result=("generate", how, index),
         labels=tuple(run.vocabulary),
@@ -108,9 +108,9 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
     if _heads_are_asked_about(run):
         say_covered(say("weights"))
     else:
-        upto = replace(written, steps=written.steps[: index + 1])
+        upto = replace(continuation, steps=continuation.steps[: index + 1])
         _steps(run, writer, how, upto, changed(selection, step=index))
-    if index + 1 < len(written.steps):
+    if index + 1 < len(continuation.steps):
         st.button(
             say("predict_next"),
             icon=":material/arrow_forward:",
@@ -130,7 +130,7 @@ def _heads_are_asked_about(run: Run) -> bool:
 
 def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
     with st.spinner(say("writes")):
-        tree = searched(run.subject, how, writer)
+        tree = tree_of_search(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
     never = say("and").join(markdown_safe(run.vocabulary[token]) for token in writer.never)
     said = [
@@ -153,15 +153,15 @@ def _take(event: object) -> None:
     state.select(**chosen_in(event, ("step", "row_layer", "node")))
 
 
-def _how_it_ended(writer: Writer, written: Written) -> str:
-    count = len(written.steps)
+def _how_it_ended(writer: Writer, continuation: Continuation) -> str:
+    count = len(continuation.steps)
     if writer.end is None:
         return say("no_end", count=count)
-    if written.tokens[-1] != writer.end:
+    if continuation.tokens[-1] != writer.end:
         return say("stopped_at_limit", count=count)
     if writer.answer is None:
         return say("ended")
-    return say("ended_right") if written.tokens[:-1] == writer.answer else say("ended_wrong")
+    return say("ended_right") if continuation.tokens[:-1] == writer.answer else say("ended_wrong")
 
 
 def why_cache_differs(settings: Settings, difference: Difference) -> str:

@@ -28,7 +28,7 @@ from visualizer.state import widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.work import background
-from visualizer.work.cache import Kept
+from visualizer.work.cache import Cache
 
 say = texts_of(__name__)
 
@@ -97,7 +97,7 @@ class Asked:
         return self.context if self.n_tokens is None else stretched(self.context, self.n_tokens)
 
 
-_FOUND: Kept[Asked, Blocks | MaskExpressionError] = Kept(room=32)
+_FOUND: Cache[Asked, Blocks | MaskExpressionError] = Cache(room=32)
 
 
 def work_out(asked: Asked, progress: Callable[[float], None]) -> Blocks | MaskExpressionError:
@@ -105,8 +105,8 @@ def work_out(asked: Asked, progress: Callable[[float], None]) -> Blocks | MaskEx
     try:
         found = blocks_of_expression(parse(asked.expression), asked.stretched, asked.size, progress)
     except MaskExpressionError as error:
-        return _FOUND.keep(asked, error)
-    return _FOUND.keep(asked, found)
+        return _FOUND.put(asked, error)
+    return _FOUND.put(asked, found)
 
 
 def summary(found: Blocks) -> str:

@@ -18,7 +18,7 @@ from visualizer.runs.promises import AT_ONCE, Measurement, effort, measure
 from visualizer.runs.run import Run, Subject
 from visualizer.views.lab.case import Case
 from visualizer.work import background
-from visualizer.work.cache import Kept, cached_run
+from visualizer.work.cache import Cache, cached_run
 
 say = texts_of(__name__)
 
@@ -41,7 +41,7 @@ class _Measured(NamedTuple):
         return cached_run(self.subject.settings).at(self.subject.item).alone()
 
 
-_MEASUREMENTS: Kept[Hashable, Measurement] = Kept(room=16)
+_MEASUREMENTS: Cache[Hashable, Measurement] = Cache(room=16)
 
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
@@ -76,7 +76,7 @@ def made(
         return found
 
     def make(progress: Callable[[float], None]) -> Measurement:
-        return _MEASUREMENTS.keep(key, work(progress))
+        return _MEASUREMENTS.put(key, work(progress))
 
     if is_quick:
         return background.at_once(make, say("doing"))

@@ -31,14 +31,14 @@ from visualizer.settings.fitting import as_asked
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.measure import made
 from visualizer.views.watched.pretrained.door import weights_in_words
-from visualizer.work.cache import Kept, cached_run
+from visualizer.work.cache import Cache, cached_run
 
 say = texts_of(__name__)
 AT_ONCE = 6e10
 """Weights times tokens times rows up to which nobody has to ask: about two seconds on one core."""
 
-_SENTENCES: Kept[Hashable, str] = Kept(room=64)
-_PADDING: Kept[Hashable, tuple[bool, str]] = Kept(room=16)
+_SENTENCES: Cache[Hashable, str] = Cache(room=64)
+_PADDING: Cache[Hashable, tuple[bool, str]] = Cache(room=16)
 
 
 def in_its_line(case: Case) -> Case:
@@ -79,7 +79,7 @@ def where_a_leak_begins(case: Case, rows: Tensor, token: int) -> str:
     if (found := _SENTENCES.get(key)) is not None:
         return found
     with st.spinner(say("computing")):
-        return _SENTENCES.keep(key, where_it_begins(checkpoint, input_under_masks(settings), rows, token))
+        return _SENTENCES.put(key, where_it_begins(checkpoint, input_under_masks(settings), rows, token))
 
 
 def effect_of_padding(case: Case) -> tuple[bool, str] | None:
@@ -92,7 +92,7 @@ def effect_of_padding(case: Case) -> tuple[bool, str] | None:
     if (found := _PADDING.get(key)) is not None:
         return found
     with st.spinner(say("computing")):
-        return _PADDING.keep(key, padding_ignored(checkpoint, encoding))
+        return _PADDING.put(key, padding_ignored(checkpoint, encoding))
 
 
 def _key(checkpoint: Checkpoint, of: Hashable) -> tuple[Hashable, ...]:

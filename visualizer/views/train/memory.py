@@ -10,7 +10,7 @@ from functools import lru_cache
 from model.learning.recordings import recorded
 from model.learning.training import Progress, Recipe, train
 from visualizer.views.train.job import Training, Trainings, start_job
-from visualizer.work.cache import Kept
+from visualizer.work.cache import Cache
 from visualizer.work.jobs import Job, Jobs, Seen
 from visualizer.work.trainings import Trainer, reports_of_a_process
 
@@ -31,7 +31,7 @@ class Memory:
     def __init__(self, kept_bytes: int = KEPT_BYTES, trained: Trainer = reports_of_a_process) -> None:
         self._trained = trained
         self._jobs: Jobs[Trainings] = Jobs()
-        self._ended: Kept[tuple[Recipes, bool], Seen[Trainings]] = Kept(kept_bytes, size=_n_bytes)
+        self._ended: Cache[tuple[Recipes, bool], Seen[Trainings]] = Cache(kept_bytes, size=_n_bytes)
 
     def start(self, recipes: Recipes) -> Job[Trainings]:
         """The job that trains these: the one that runs, or else a new one.
@@ -41,7 +41,7 @@ class Memory:
         """
 
         def keep(seen: Seen[Trainings]) -> None:
-            self._ended.keep((recipes, seen.phase == "finished"), seen)
+            self._ended.put((recipes, seen.phase == "finished"), seen)
 
         return self._jobs.start(recipes, lambda: start_job(recipes, self._trained, keep=keep))
 

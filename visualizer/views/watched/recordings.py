@@ -24,7 +24,7 @@ from visualizer.state.recording_argument import recording_argument
 from visualizer.state.state import Choices
 from visualizer.views.watched.on_top import OnTop, draw_tokens
 from visualizer.work import uploads
-from visualizer.work.cache import Kept
+from visualizer.work.cache import Cache
 from visualizer.work.uploads import Upload
 
 say = texts_of(__name__)
@@ -54,7 +54,7 @@ _OPEN = "watched_opened"
 _REFUSED = "watched_refused"
 _N_UPLOADS = "watched_uploads"
 _ANOTHER = "watched_another"
-_FILES: Kept[tuple[str, str, int, int], WatchedRun] = Kept(room=2)
+_FILES: Cache[tuple[str, str, int, int], WatchedRun] = Cache(room=2)
 _UPLOADS: WeakValueDictionary[str, WatchedRun] = WeakValueDictionary()
 
 
@@ -219,7 +219,7 @@ def _of_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:
     try:
         about = path.stat()
         key = (str(path), title, about.st_mtime_ns, about.st_size)
-        return _FILES.get(key) or _FILES.keep(key, _checked(headlight.load(path), title)), ""
+        return _FILES.get(key) or _FILES.put(key, _checked(headlight.load(path), title)), ""
     except OSError:
         return None, say("cannot_open", title=visible(title))
     except ValueError as error:

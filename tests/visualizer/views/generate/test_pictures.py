@@ -12,9 +12,9 @@ from tests.visualizer.runs.test_writer import TRAINED
 from tests.visualizer.sample_runs import run_of
 from visualizer.components.generation.element import StepsPicture, steps_payload
 from visualizer.runs.compute import compute_run
+from visualizer.runs.continuation import Beam, OneByOne, search, write
 from visualizer.runs.run import Run
 from visualizer.runs.writer import writer_of
-from visualizer.runs.written import Beam, OneByOne, search, write
 from visualizer.views.generate.pictures import N_BARS, steps_picture, tree_picture
 
 

@@ -13,8 +13,8 @@ from model.decoding import Reader, Sampling
 from tests.test_app import assert_healthy, components, in_link, open_app
 from tests.visualizer.told import tell
 from visualizer.runs.compute import compute_run
+from visualizer.runs.continuation import OneByOne, write
 from visualizer.runs.writer import writer_of
-from visualizer.runs.written import OneByOne, write
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 

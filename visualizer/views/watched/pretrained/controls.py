@@ -14,13 +14,13 @@ from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.settings import Settings
 from visualizer.state import state, widgets
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText
-from visualizer.work.cache import Kept
+from visualizer.work.cache import Cache
 
 say = texts_of(__name__)
 
 _LOOK_SECONDS = 5
 _MOST_SIMILAR = 3
-_FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
+_FOUND: Cache[int, tuple[Place, ...]] = Cache(room=1)
 
 
 def kind_of_open(settings: Settings) -> tuple[Part, bool] | None:
@@ -99,7 +99,7 @@ def offer_similar(name: str) -> None:
 def _here() -> tuple[Place, ...]:
     """Return the checkpoints on this machine, looked up at most every few seconds."""
     now = int(time.monotonic() // _LOOK_SECONDS)
-    return _FOUND.get(now) or _FOUND.keep(now, on_this_machine())
+    return _FOUND.get(now) or _FOUND.put(now, on_this_machine())
 
 
 def _take(name: str | None) -> None:

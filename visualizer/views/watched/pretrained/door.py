@@ -29,13 +29,13 @@ from visualizer.state.state import Choices
 from visualizer.views.watched.pretrained.controls import offer_similar, ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
 from visualizer.work import background
-from visualizer.work.cache import Kept
+from visualizer.work.cache import Cache
 
 say = texts_of(__name__)
 _ASKED = "pretrained_asked"
 _LOAD = "pretrained_load"
 _TOKENS = "tokens_of_checkpoint"
-_COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
+_COSTS: Cache[tuple[str, str], Cost] = Cache(room=32)
 
 
 def open_or_offer(settings: Settings, no_strip: Callable[[], None]) -> Checkpoint | None:
@@ -118,7 +118,7 @@ def _cost(wanted: Wanted) -> Cost | None:
     if (found := _COSTS.get(key)) is not None:
         return found
     with st.spinner(say("asking")):
-        return _COSTS.keep(key, cost_of(place, wanted.dtype))
+        return _COSTS.put(key, cost_of(place, wanted.dtype))
 
 
 def _ask(wanted: Wanted) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from model.texts import texts_of
+from visualizer.runs.continuation import Continuation, OneByOne, write
 from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
-from visualizer.runs.written import OneByOne, Written, write
 from visualizer.state import drafts
-from visualizer.views.generate.kept import WRITINGS
+from visualizer.views.generate.cached import CONTINUATIONS
 
 say = texts_of(__name__)
 
@@ -23,17 +23,17 @@ class Shown:
     Attributes:
         subject: the sequence that it continues or answers.
         how: it was written.
-        written: the steps.
+        continuation: the steps.
         account: one sentence on what was computed for it.
     """
 
     subject: Subject
     how: OneByOne
-    written: Written
+    continuation: Continuation
     account: str
 
 
-def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
+def continuation_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
     """Return what the model writes: what this session saw last, what is kept from before, or what is new.
 
     Raises:
@@ -42,35 +42,35 @@ def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
     last = _last()
     if last is not None and (last.subject, last.how) == (subject, how):
         return last
-    kept = WRITINGS.get((subject, how))
-    if kept is None:
+    known = CONTINUATIONS.get((subject, how))
+    if known is None:
         before = _before(last, subject, how)
-        written = WRITINGS.keep((subject, how), write(writer, how, before))
+        continuation = CONTINUATIONS.put((subject, how), write(writer, how, before))
     else:
-        written = replace(kept, n_kept=0, differs_at=None)
-    shown = Shown(subject, how, written, account_of(written))
+        continuation = replace(known, n_kept=0, differs_at=None)
+    shown = Shown(subject, how, continuation, account_of(continuation))
     drafts.put_by(_KEY, shown)
     return shown
 
 
-def account_of(written: Written) -> str:
+def account_of(continuation: Continuation) -> str:
     """Say how often the model runs, or what a change of the settings left as it was."""
-    total, kept = len(written.steps), written.n_kept
-    if kept == 0:
+    total, known = len(continuation.steps), continuation.n_kept
+    if known == 0:
         return say("once_for_each_token", times=_times(total))
-    if written.differs_at is None:
-        if total == kept:
+    if continuation.differs_at is None:
+        if total == known:
             return say("all_as_before")
-        return say("first_as_before", kept=kept, times=_times(total - kept))
-    if total == kept:
-        return say("last_differs", step=written.differs_at + 1)
-    return say("differs_from", step=written.differs_at + 1, next=kept + 1, times=_times(total - kept))
+        return say("first_as_before", known=known, times=_times(total - known))
+    if total == known:
+        return say("last_differs", step=continuation.differs_at + 1)
+    return say("differs_from", step=continuation.differs_at + 1, next=known + 1, times=_times(total - known))
 
 
-def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Written | None:
+def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Continuation | None:
     """Return what the same model wrote last, where its steps have what this way of writing needs."""
     usable = last is not None and last.subject == subject and last.how.cached == how.cached
-    return last.written if last is not None and usable else None
+    return last.continuation if last is not None and usable else None
 
 
 def _last() -> Shown | None:

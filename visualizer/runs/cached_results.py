@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 
 
-class KeepsResults:
-    """An object that keeps the results computed of it for as long as it exists."""
+class CachesResults:
+    """An object that caches the results computed of it for as long as it exists."""
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return the result under a key: computed the first time, then kept."""
-        if key not in self._kept:
-            self._kept[key] = compute()
-        found: Value = self._kept[key]
+        if key not in self._results:
+            self._results[key] = compute()
+        found: Value = self._results[key]
         return found
 
     @cached_property
-    def _kept(self) -> dict[Hashable, Any]:
+    def _results(self) -> dict[Hashable, Any]:
         return {}

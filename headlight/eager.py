@@ -236,7 +236,7 @@ Begin = Callable[[Softmax], Draft | None]
 """Told of each softmax: a draft, or None where nothing is to be kept."""
 
 
-class WrittenAttentions:
+class EagerAttentions:
     """Follows scores and weights through the functions of PyTorch that a model calls.
 
     Args:

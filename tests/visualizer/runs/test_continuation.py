@@ -11,9 +11,9 @@ from model.decoding import GREEDY, Reader, Sampling, beam_search, decode, next_l
 from tests.visualizer.runs.test_writer import TRAINED
 from tests.visualizer.sample_runs import run_of
 from visualizer.runs.compute import compute_run
+from visualizer.runs.continuation import Beam, Difference, OneByOne, Sparing, search, write
 from visualizer.runs.writer import Writer, writer_of
-from visualizer.runs.written import Beam, Difference, OneByOne, Sparing, search, write
-from visualizer.views.generate.last_written import account_of
+from visualizer.views.generate.last_continuation import account_of
 
 WARM = Sampling(temperature=3.0, seed=5)
 

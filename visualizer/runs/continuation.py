@@ -64,7 +64,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class Continuation:
     """A sequence that was written.
 
     Attributes:
@@ -90,7 +90,7 @@ class Written:
         return sum(stage.value.nbytes for step in self.steps for stage in step.trace.values())
 
 
-def write(writer: Writer, how: OneByOne, before: Written | None = None) -> Written:
+def write(writer: Writer, how: OneByOne, before: Continuation | None = None) -> Continuation:
     """Write one sequence; steps of a writing before are chosen anew from their logits as far as they hold.
 
     Args:
@@ -108,7 +108,7 @@ def write(writer: Writer, how: OneByOne, before: Written | None = None) -> Writt
     new = decode(read, writer.prompt, sampling, end=writer.end, limit=how.limit, taken=kept.steps)
     steps = (*kept.steps, *new)
     difference = largest_difference(writer, steps) if how.cached else None
-    return Written(steps, len(kept.steps), kept.differs_at, difference)
+    return Continuation(steps, len(kept.steps), kept.differs_at, difference)
 
 
 def search(writer: Writer, how: Beam) -> BeamTree:
