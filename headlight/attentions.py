@@ -76,5 +76,5 @@ class Attention:
     @property
     def nbytes(self) -> int:
         """The memory of what is kept, in bytes."""
-        kept = (self.allowed, self.bias, self.weights, self.context, self.query, self.key, self.value)
-        return sum(tensor.untyped_storage().nbytes() for tensor in kept if tensor is not None)
+        tensors = (self.allowed, self.bias, self.weights, self.context, self.query, self.key, self.value)
+        return sum(tensor.untyped_storage().nbytes() for tensor in tensors if tensor is not None)

@@ -358,8 +358,8 @@ class Contributions:
         attentions |= self._multi_head.keys()
         while attentions:
             counts = {
-                path: len(written & attentions)
-                for path, written in self._writers.items()
+                path: len(writers & attentions)
+                for path, writers in self._writers.items()
                 if not isinstance(self._nodes[path], StageInput)  # another name of a stage, at who reads it
             }
             most = max(counts.values())
@@ -484,8 +484,8 @@ class Contributions:
         if not isinstance(node, Operation) or node.name not in _INPUT_OF:
             return _Parts((_begun(node, path),), value[None])
         bias = self._bias_of(node)
-        written = value if bias is None else value - rows.of(self._value(bias))
-        return self._with_bias(_Parts((Term("feed_forward", path),), written[None]), bias, path, rows)
+        output = value if bias is None else value - rows.of(self._value(bias))
+        return self._with_bias(_Parts((Term("feed_forward", path),), output[None]), bias, path, rows)
 
     def _heads(
         self, node: Operation, path: str, attention: str, between: Sequence[Operation], rows: _Rows
@@ -495,8 +495,8 @@ class Contributions:
         read, weight = rows.of(self._value(node.inputs[place])), self._value(node.inputs[place + 1]).double()
         columns = self._columns_of_heads(attention, between)
         weight = weight if node.name == "linear" else weight.T
-        written = torch.einsum("thc,dhc->htd", read[:, columns], weight[:, columns])
-        parts = _Parts(tuple(Term("head", attention, head) for head in range(len(written))), written)
+        outputs = torch.einsum("thc,dhc->htd", read[:, columns], weight[:, columns])
+        parts = _Parts(tuple(Term("head", attention, head) for head in range(len(outputs))), outputs)
         return self._with_bias(parts, self._bias_of(node), path, rows)
 
     def _columns_of_heads(self, attention: str, between: Sequence[Operation]) -> Tensor:
@@ -518,9 +518,9 @@ class Contributions:
         weight, bias = (self._input_at(node, arguments[name]) for name in ("out_proj_weight", "out_proj_bias"))
         n_heads, width = context.shape[1], context.shape[-1]
         columns = self._value(weight or node).double().T.reshape(n_heads, width, -1)
-        written = torch.einsum("bhtc,hcd->hbtd", context, columns)
+        outputs = torch.einsum("bhtc,hcd->hbtd", context, columns)
         terms = tuple(Term("head", path, head) for head in range(n_heads))
-        parts = _Parts(terms, torch.stack([rows.of(one) for one in written]))
+        parts = _Parts(terms, torch.stack([rows.of(one) for one in outputs]))
         return self._with_bias(parts, bias, path, rows)
 
     def _with_bias(self, parts: _Parts, bias: Node | None, path: str, rows: _Rows) -> _Parts:

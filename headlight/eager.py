@@ -439,8 +439,8 @@ class EagerAttentions:
             note.changed()
             self._keep(output, note, axes)
 
-    def _filled(self, kept: object, cells: Tensor, fill: object, output: Tensor) -> None:
-        note, axes = self._entry(kept)
+    def _filled(self, scores: object, cells: Tensor, fill: object, output: Tensor) -> None:
+        note, axes = self._entry(scores)
         if isinstance(note, Scores):
             cells = cells.detach().clone().expand(output.shape)
             numbers = fill
@@ -651,8 +651,8 @@ def _letters(equation: str, *n_axes: int) -> list[list[str]]:
 
 def _arranged(tensor: Tensor, letters: list[str], wanted: list[str]) -> Tensor:
     """A tensor with its axes in another order, and one of size 1 for each that it has not."""
-    kept = [letter for letter in wanted if letter in letters]
-    arranged = tensor.permute([letters.index(letter) for letter in kept])
+    order = [letter for letter in wanted if letter in letters]
+    arranged = tensor.permute([letters.index(letter) for letter in order])
     return arranged[tuple(slice(None) if letter in letters else None for letter in wanted)]
 
 

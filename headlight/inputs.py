@@ -59,12 +59,12 @@ def inputs_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """The inputs of one call of a model."""
     named = arguments_of(model, args, kwargs)
     tokens = tokens_of(args, kwargs)
-    kept = {
+    arguments = {
         name: value.detach().clone()
         for name, value in named.items()
         if isinstance(value, Tensor) and 0 < value.dim() <= 4 and _is_about_tokens(name, value)
     }
-    return Inputs(type(model).__name__, kept, () if tokens is None else tuple(tokens.shape))
+    return Inputs(type(model).__name__, arguments, () if tokens is None else tuple(tokens.shape))
 
 
 def _is_about_tokens(name: str, value: Tensor) -> bool:

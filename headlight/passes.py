@@ -73,7 +73,7 @@ class Subject:
         """B."""
         return self.tokens.shape[1 - self.token_axis]
 
-    def part(self, item: int, kept: Tensor) -> Subject:
+    def part(self, item: int, real: Tensor) -> Subject:
         """One sequence of the batch without its other tokens, in every input that is (B, T, ...), or (B, ...)."""
         shape = self.tokens.shape[:2]
         of_target = isinstance(self.place, str) and self.place.startswith(_OF_TARGET)
@@ -84,7 +84,7 @@ class Subject:
             is_beside = name.startswith(_OF_TARGET) is not of_target
             if is_beside or value.shape[:2] != shape:
                 return value[item : item + 1]
-            return value[item : item + 1, kept.to(value.device)]
+            return value[item : item + 1, real.to(value.device)]
 
         kwargs = {name: cut(value, name) for name, value in self.kwargs.items()}
         return replace(self, args=tuple(cut(value) for value in self.args), kwargs=kwargs)

@@ -202,8 +202,8 @@ def _norm(normalized: Callable[[Tensor, float], Tensor], formula: str) -> Finder
                     return found + values["b"] if "b" in values else found
 
                 inputs = {"x": graph.read_as(leaf, inside), **scales}
-                written = f"{_GAIN if 'g' in scales else ''}{formula}{_SHIFT if 'b' in scales else ''}"
-                yield Proposal(inside, inputs, expected, {"epsilon": epsilon}, formula=written)
+                whole = f"{_GAIN if 'g' in scales else ''}{formula}{_SHIFT if 'b' in scales else ''}"
+                yield Proposal(inside, inputs, expected, {"epsilon": epsilon}, formula=whole)
 
     return find
 
@@ -494,8 +494,8 @@ def _gated(graph: Graph, last: Stage) -> Iterator[Proposal]:
         (x, w), (also_x, v), u = linear.node.inputs[:2], up.node.inputs[:2], (last.node or linear.node).inputs[1]
         if x == also_x and isinstance(x, StageInput) and len(linear.node.inputs) == len(up.node.inputs) == 2:
             inside = graph.ordered(linear.path, gate.path, up.path, product.path, last.path)
-            written = _GATED.replace("f", rf"\operatorname{{{_GATES[gate.operation]}}}", 1)
-            yield Proposal(inside, {"x": x, "W": w, "V": v, "U": u}, None, formula=written)
+            formula = _GATED.replace("f", rf"\operatorname{{{_GATES[gate.operation]}}}", 1)
+            yield Proposal(inside, {"x": x, "W": w, "V": v, "U": u}, None, formula=formula)
 
 
 _GATES = {"silu": "SiLU", "gelu": "GELU", "relu": "ReLU", "sigmoid": "sigmoid"}

@@ -182,17 +182,17 @@ class Recorder:
             exactly = torch.promote_types(softmax.output.dtype, torch.float32)
             weights = self._copied(softmax.output.to(exactly))
         copied = self._copied if self.options.keeps_vectors else None
-        draft = EagerDraft(running.path, softmax, read, weights, self._kept, copied)
+        draft = EagerDraft(running.path, softmax, read, weights, self._reduced, copied)
         self._seen.append(Seen(running, None if known is None else known.query, draft=draft))
         return draft
 
-    def _kept(self, attention: Attention) -> Attention:
+    def _reduced(self, attention: Attention) -> Attention:
         """Leave of an attention that is written out only the parts that were asked for."""
 
-        def kept(value: Tensor | None) -> Tensor | None:
+        def chosen(value: Tensor | None) -> Tensor | None:
             return None if value is None else self._moved(self._chosen(value))
 
-        weights, allowed, bias = map(kept, (attention.weights, attention.allowed, attention.bias))
+        weights, allowed, bias = map(chosen, (attention.weights, attention.allowed, attention.bias))
         return replace(attention, weights=weights, allowed=allowed, bias=bias)
 
     def _read(self, mask: Tensor | None) -> ReadMask:
@@ -299,7 +299,7 @@ class EagerDraft:
         softmax: Softmax,
         read: ReadMask,
         weights: Tensor | None,
-        kept: Callable[[Attention], Attention],
+        reduced: Callable[[Attention], Attention],
         copied: Callable[[Tensor | None], Tensor | None] | None,
     ) -> None:
         shape = softmax.output.shape
@@ -313,7 +313,7 @@ class EagerDraft:
         )
         self._has_product, self._scale = known is not None, 1.0 if known is None else known.scale
         self._read, self._weights = read, weights
-        self._kept, self._copied = kept, copied
+        self._reduced, self._copied = reduced, copied
         self._dropout = 0.0
         self._is_changed = False
         self._is_mixed = False
@@ -447,12 +447,12 @@ class EagerDraft:
             bias=canonical(read.bias),
             fill=read.fill,
             weights=weights,
-            query=query.kept,
-            key=key.kept,
+            query=query.tensor,
+            key=key.tensor,
             remarks=tuple(remarks),
             sinks=n_sinks,
         )
-        return self._kept(attention)
+        return self._reduced(attention)
 
     def _query_axis(self, key_axis: int) -> int:
         """The axis of the queries: the other one of the product, else the last one beside the keys'."""
@@ -468,12 +468,12 @@ class _Side:
     Attributes:
         shape: theirs.
         ends: the first and the last of a sequence, (1, H, 2, Dh); None where they have no heads.
-        kept: a copy of them, where they are kept.
+        tensor: a copy of them, where they are kept.
     """
 
     shape: Shape = ()
     ends: Tensor | None = None
-    kept: Tensor | None = None
+    tensor: Tensor | None = None
 
     @staticmethod
     def of(tensor: Tensor, copied: Callable[[Tensor | None], Tensor | None] | None) -> _Side:

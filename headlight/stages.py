@@ -94,25 +94,25 @@ class Stages:
     def before(self, function: Function, args: Arguments, kwargs: Keywords) -> None:
         """Copy what a function is about to write over."""
         name = getattr(function, "__name__", "")
-        written = kwargs.get("out")
+        target = kwargs.get("out")
         if _writes(name, args, kwargs) and args:
-            written = args[0]
-        if isinstance(written, Tensor):
+            target = args[0]
+        if isinstance(target, Tensor):
             with torch._C.DisableTorchFunction():
-                place = written.untyped_storage().data_ptr()
+                place = target.untyped_storage().data_ptr()
                 for path, stage in self._stages.items():
                     value = stage.value
-                    if value is not None and value.device == written.device and _place(value) == place:
+                    if value is not None and value.device == target.device and _place(value) == place:
                         self._set(path, replace(stage, value=value.clone()))
-                self._forget(written)
+                self._forget(target)
 
-    def _forget(self, written: Tensor) -> None:
+    def _forget(self, target: Tensor) -> None:
         """Forget the expressions of other tensors in the memory that is about to be written over."""
         for key, (found, _) in list(self._nodes.items()):
             tensor = found()
-            if tensor is None or tensor is written or tensor.device != written.device:
+            if tensor is None or tensor is target or tensor.device != target.device:
                 continue
-            if _place(tensor) == _place(written):
+            if _place(tensor) == _place(target):
                 del self._nodes[key]
 
     def after(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> object:

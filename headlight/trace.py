@@ -146,9 +146,9 @@ class Trace(Sequence[Attention]):
 
     def _content(self, tokens: Sequence[str], parameters: bool) -> Content:
         labels = tuple(tokens) or self.tokens
-        kept = self.parameters if parameters else {}
+        weights = self.parameters if parameters else {}
         return Content(
-            self._attentions, tuple(self.stages.values()), self._notes, labels, kept, self.texts, self.inputs
+            self._attentions, tuple(self.stages.values()), self._notes, labels, weights, self.texts, self.inputs
         )
 
 

@@ -201,8 +201,8 @@ class _Watcher(TorchFunctionMode):
         if stages is not None:
             self._aside(stages.before, function, args, kwargs)
         output = function(*args, **kwargs)
-        kept = None if stages is None else self._aside(stages.after, function, args, kwargs, output)
-        used = output if kept is None else kept
+        edited = None if stages is None else self._aside(stages.after, function, args, kwargs, output)
+        used = output if edited is None else edited
         self._aside(self._see, transform, function, args, kwargs, output, used)
         return used
 

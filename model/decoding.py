@@ -1,6 +1,6 @@
 """Autoregressive decoding: read the tokens so far, choose the next one, append it, and again.
 
-Reading and choosing are apart. A ``Reader`` runs the model and records the pass; ``distribution`` and ``drawn``
+Reading and choosing are apart. A ``Reader`` runs the model and records the pass; ``distribution`` and ``sample``
 make one token of its last logits. So a finished decoding can be chosen anew from its stored logits (``rechosen``),
 and the model runs again only from the first token that came out otherwise:
 
@@ -178,20 +178,20 @@ def distribution(logits: Tensor, temperature: float = 1.0, top_k: int | None = N
         raise ValueError(say("diverged", largest=ranked[0].item()))
     if temperature == 0.0:
         temperature, top_k = 1.0, 1
-    kept = ((ranked - ranked[0]) / temperature).softmax(0)[:top_k]
-    kept = kept / kept.sum()
+    top = ((ranked - ranked[0]) / temperature).softmax(0)[:top_k]
+    top = top / top.sum()
     if top_p < 1.0:
-        n_short_of_p = int((kept.cumsum(0)[:-1] < top_p - _ROUNDING).sum())
-        kept = kept[: n_short_of_p + 1] / kept[: n_short_of_p + 1].sum()
-    return torch.zeros_like(ranked).scatter(0, ids[: len(kept)], kept)
+        n_short_of_p = int((top.cumsum(0)[:-1] < top_p - _ROUNDING).sum())
+        top = top[: n_short_of_p + 1] / top[: n_short_of_p + 1].sum()
+    return torch.zeros_like(ranked).scatter(0, ids[: len(top)], top)
 
 
-def drawn(probabilities: Tensor, draw: float) -> int:
+def sample(probabilities: Tensor, draw: float) -> int:
     """The token in whose share a number from [0, 1) falls, the shares lying in a row from the most probable on.
 
     In this order the same number never falls on a less probable token because the temperature was lowered.
 
-    >>> drawn(torch.tensor([0.2, 0.8]), 0.7), drawn(torch.tensor([0.2, 0.8]), 0.9)
+    >>> sample(torch.tensor([0.2, 0.8]), 0.7), sample(torch.tensor([0.2, 0.8]), 0.9)
     (1, 0)
     """
     ranked, ids = probabilities.sort(descending=True, stable=True)
@@ -254,7 +254,7 @@ def chosen(logits: Tensor, place: int, sampling: Sampling) -> Choice:
     probabilities = distribution(logits, sampling.temperature, sampling.top_k, sampling.top_p)
     generator = named_generator(sampling.seed, f"token {place}")
     draw = torch.rand((), dtype=torch.float64, generator=generator).item()
-    return Choice(probabilities, draw, drawn(probabilities, draw))
+    return Choice(probabilities, draw, sample(probabilities, draw))
 
 
 def decode(

@@ -91,8 +91,8 @@ def entries_of_formula(latex: str) -> tuple[Entry, ...]:
     Raises:
         KeyError: no entry has one of them.
     """
-    for written, name in _TOGETHER.items():
-        latex = latex.replace(written, rf"\operatorname{{{name}}}")
+    for letters, name in _TOGETHER.items():
+        latex = latex.replace(letters, rf"\operatorname{{{name}}}")
     return tuple(dict.fromkeys(_BY_LATEX[symbol] for symbol in _symbols(_WORDS.sub(" ", latex))))
 
 

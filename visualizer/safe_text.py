@@ -86,8 +86,8 @@ def visible(token: str) -> str:
     if len(token) <= MAX_LABEL and _is_plain(token):
         return visible_whole(token)
     enough = token[: (MAX_LABEL + 1) * _MAX_CLUSTER]
-    drawn = graphemes(visible_whole("".join(map(_shortened, _graphemes(enough)))))
-    return "".join(drawn if len(drawn) <= MAX_LABEL else [*drawn[: MAX_LABEL - 1], "…"])
+    clusters = graphemes(visible_whole("".join(map(_shortened, _graphemes(enough)))))
+    return "".join(clusters if len(clusters) <= MAX_LABEL else [*clusters[: MAX_LABEL - 1], "…"])
 
 
 def visible_whole(text: str) -> str:

@@ -117,19 +117,19 @@ def _with_nan(array: Tensor) -> Passed:
 def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remark]:
     remarks = []
     values = set(numbers.flatten().tolist())
-    kept = numbers[~blocked]
+    added = numbers[~blocked]
     if values <= {0.0, 1.0} and len(values) == 2:
         remarks.append(Remark("error", say("ones_and_zeros")))
-    elif kept.numel() and bool((kept != 0).any()):
-        remarks.append(Remark("note", _about_bias(kept)))
+    elif added.numel() and bool((added != 0).any()):
+        remarks.append(Remark("note", _about_bias(added)))
     if bool(blocked.any()):
         remarks += _about_fill(numbers, blocked, dtype)
     return remarks
 
 
-def _about_bias(kept: Tensor) -> str:
+def _about_bias(added: Tensor) -> str:
     """Describe numbers that are added to scores and do not block."""
-    lowest, highest = float(kept.min()) + 0.0, float(kept.max()) + 0.0  # no -0
+    lowest, highest = float(added.min()) + 0.0, float(added.max()) + 0.0  # no -0
     same = lowest == highest
     numbers = say("one_number", number=lowest) if same else say("numbers", lowest=lowest, highest=highest)
     return say("bias", numbers=numbers, highest=HIGHEST_FILL)

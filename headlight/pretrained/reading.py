@@ -92,11 +92,11 @@ class Reader:
             rows = self._allowed[..., len(read) : len(tokens), : len(tokens)]
             name = "decoder_attention_mask" if self._has_source else "attention_mask"
             inputs[name] = added_mask(self._checkpoint, rows)
-        kept = {of_cache: cache} if self._cached else {}
+        cached = {of_cache: cache} if self._cached else {}
         with self._checkpoint.lock, torch.no_grad():
             encoded = self._encoded
             with in_place_of_errors(self._takes_no_mask), watch(model, keep="attentions", to="cpu") as trace:
-                output = model(**inputs, **kept, **encoded, use_cache=self._cached)
+                output = model(**inputs, **cached, **encoded, use_cache=self._cached)
         if self._cached:
             self._kept = tuple(tokens), getattr(output, of_cache)
         return Reading(trace, output.logits[0, -1].float().cpu(), len(tokens) - len(read), len(tokens))

@@ -228,13 +228,13 @@ def _variants(english: str, german: str, weight: float = 1.0) -> list[Pattern]:
     n_options = len(_OPTION.findall(english))
     choices = list(product((True, False), repeat=n_options))
     return [
-        Pattern(_tokens(_chosen(english, kept)), _tokens(_chosen(german, kept)), weight / len(choices))
-        for kept in choices
+        Pattern(_tokens(_chosen(english, choice)), _tokens(_chosen(german, choice)), weight / len(choices))
+        for choice in choices
     ]
 
 
-def _chosen(text: str, kept: Sequence[bool]) -> str:
-    choices = iter(kept)
+def _chosen(text: str, choice: Sequence[bool]) -> str:
+    choices = iter(choice)
     return _OPTION.sub(lambda found: found[1] if next(choices) else "", text)
 
 

@@ -88,11 +88,11 @@ def model_file(trained: Trained) -> bytes:
     return content
 
 
-def recording_of(trained: Trained, kept: Collection[int]) -> Recording:
-    """The recording, with snapshots of the milestones ``kept``, in half precision, beside the first and last."""
+def recording_of(trained: Trained, chosen: Collection[int]) -> Recording:
+    """The recording, with snapshots of the milestones ``chosen``, in half precision, beside the first and last."""
     recipe, reports = trained.recipe, trained.reports
     milestones = {report.step: report for report in reports if report.exact_match is not None}
-    steps = sorted({0, *kept, recipe.steps})
+    steps = sorted({0, *chosen, recipe.steps})
     snapshots = {
         step: {name: value.half().float() for name, value in milestones[step].weights.items()} for step in steps
     }

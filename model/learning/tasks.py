@@ -451,8 +451,8 @@ def held_out_texts(task: Task, n: int, generator: torch.Generator) -> list[str]:
 def _drawn(task: Task, n: int, generator: torch.Generator, held_out: bool) -> list[str]:
     texts: list[str] = []
     while len(texts) < n:
-        drawn = task.texts.draw(max(n - len(texts), _FEWEST_DRAWN), generator)
-        texts += [text for text in drawn if is_held_out(text) == held_out]
+        drawn_texts = task.texts.draw(max(n - len(texts), _FEWEST_DRAWN), generator)
+        texts += [text for text in drawn_texts if is_held_out(text) == held_out]
     return texts[:n]
 
 

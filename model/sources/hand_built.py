@@ -510,13 +510,13 @@ def _fill_inputs(plan: _Plan, inputs: InputEmbedding) -> None:
 
 def _voting(plan: _Plan, vote: float) -> Tensor:
     """Return the matrix that writes the code a head found to the residual stream: this part of it, to the votes."""
-    written = torch.zeros(plan.config.d_model, plan.code_width, dtype=torch.float64)
-    written[plan.votes] = vote * plan.basis.T
-    return written
+    columns = torch.zeros(plan.config.d_model, plan.code_width, dtype=torch.float64)
+    columns[plan.votes] = vote * plan.basis.T
+    return columns
 
 
 def _fill_attention(
-    plan: _Plan, attention: MultiHeadAttention, query_scale: float, key_scale: float, written: Tensor
+    plan: _Plan, attention: MultiHeadAttention, query_scale: float, key_scale: float, output: Tensor
 ) -> None:
     """Give each head its weights.
 
@@ -525,7 +525,7 @@ def _fill_attention(
         attention: to fill.
         query_scale: of the vectors that queries are read from.
         key_scale: of the vectors that keys and values are read from.
-        written: what one head puts out of the code that it found, (d_out, code_width).
+        output: what one head puts out of the code that it found, (d_out, code_width).
     """
     for parameter in attention.parameters():
         parameter.zero_()
@@ -541,7 +541,7 @@ def _fill_attention(
         values = slice(first, first + plan.code_width)
         w_v.weight[values] = _code_reader(plan) / key_scale
         if w_o is not None:
-            w_o.weight[:, values] = written.to(w_o.weight.dtype)
+            w_o.weight[:, values] = output.to(w_o.weight.dtype)
 
 
 def _fill_feed_forward(plan: _Plan, feed_forward: FeedForward, length: float, name: str) -> None:
@@ -553,9 +553,9 @@ def _fill_feed_forward(plan: _Plan, feed_forward: FeedForward, length: float, na
     d_ff, d_model = feed_forward.w_1.weight.shape
     feed_forward.w_1.weight.normal_(0.0, d_model**-0.5, generator=generator)
     spread = length * math.sqrt(2.0 * d_model / (plan.code_width * d_ff))
-    written = torch.empty(plan.code_width, d_ff).normal_(0.0, spread, generator=generator)
+    noise = torch.empty(plan.code_width, d_ff).normal_(0.0, spread, generator=generator)
     feed_forward.w_2.weight.zero_()
-    feed_forward.w_2.weight[plan.votes] = plan.basis.T.to(written.dtype) @ written
+    feed_forward.w_2.weight[plan.votes] = plan.basis.T.to(noise.dtype) @ noise
     feed_forward.w_1.bias.zero_()
     feed_forward.w_2.bias.zero_()
 

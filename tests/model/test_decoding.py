@@ -16,8 +16,8 @@ from model.decoding import (
     beam_search,
     decode,
     distribution,
-    drawn,
     rechosen,
+    sample,
 )
 from model.tracing import Stage, Trace
 from tests.model.builders import VOCAB_SIZE, random_tensor, small_transformer
@@ -165,7 +165,7 @@ def test_what_makes_no_distribution_is_refused(arguments, sentence):
         distribution(**({"logits": torch.zeros(3)} | arguments))
 
 
-# drawn
+# sample
 
 
 @given(logits_of_ten, draws)
@@ -176,25 +176,25 @@ def test_a_draw_falls_into_one_share_of_a_row(logits, draw):
         upper += probabilities[token].item()
         if draw < upper * (1 - 1e-12):
             break
-    chosen = drawn(probabilities, draw)
+    chosen = sample(probabilities, draw)
     assert chosen == token or abs(draw - upper) < 1e-9
     assert probabilities[chosen] > 0
 
 
 @given(logits_of_ten, temperatures, temperatures, draws)
 def test_a_lower_temperature_never_moves_a_draw_to_a_less_probable_token(logits, one, other, draw):
-    colder, warmer = (drawn(distribution(logits, temperature), draw) for temperature in sorted((one, other)))
+    colder, warmer = (sample(distribution(logits, temperature), draw) for temperature in sorted((one, other)))
     assert logits[colder] >= logits[warmer] or draw > 1 - 1e-9
 
 
 def test_a_share_holds_its_lower_end_and_not_its_upper():
     probabilities = torch.tensor([0.25, 0.0, 0.5, 0.25], dtype=torch.float64)
-    assert [drawn(probabilities, draw) for draw in (0.0, 0.5, 0.75, 1 - 2**-53)] == [2, 0, 3, 3]
+    assert [sample(probabilities, draw) for draw in (0.0, 0.5, 0.75, 1 - 2**-53)] == [2, 0, 3, 3]
 
 
 def test_draws_come_as_often_as_their_probability():
     probabilities = torch.tensor([0.1, 0.6, 0.0, 0.3], dtype=torch.float64)
-    chosen = [drawn(probabilities, (i + 0.5) / 1000) for i in range(1000)]
+    chosen = [sample(probabilities, (i + 0.5) / 1000) for i in range(1000)]
     assert [chosen.count(token) for token in range(4)] == [100, 600, 0, 300]
 
 
@@ -223,7 +223,7 @@ def test_a_step_holds_the_pass_that_chose(architecture):
         assert torch.equal(step.logits, step.trace["logits"].value[0, -1])
         expected = (plain_logits(read.model, step.tokens) / 1.5).softmax(-1)
         torch.testing.assert_close(step.probabilities, expected, atol=1e-12, rtol=0)
-        assert step.token == drawn(step.probabilities, step.draw)
+        assert step.token == sample(step.probabilities, step.draw)
         mask = step.trace["decoder.layers.1.self_attention.mask"].value
         assert torch.equal(mask[0, 0], torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril())
         if architecture == "encoder-decoder":

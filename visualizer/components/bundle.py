@@ -35,9 +35,9 @@ def bundled(entry: str, modules: Sequence[str], folder: Path, *, to_components: 
         module: f'import {{ render as {name} }} from "{to_components}/{module}";\n'
         for module, name in names.items()
     }
-    drawn = (
+    renderers = (
         f"{json.dumps(module)}: {{ render: {name}, style: {json.dumps(style_sheet(imports[module], folder))} }}"
         for module, name in names.items()
     )
-    known = f"const PICTURES = {{ {', '.join(drawn)} }};\nconst COLORS = {json.dumps(colors.as_json())};\n"
+    known = f"const PICTURES = {{ {', '.join(renderers)} }};\nconst COLORS = {json.dumps(colors.as_json())};\n"
     return module_text(f"{''.join(imports.values())}{known}{entry}", folder)

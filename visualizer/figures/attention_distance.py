@@ -53,8 +53,8 @@ def attention_distance(
         selected: a head.
         theme: whose colours are used.
     """
-    drawn = np.flatnonzero((np.nan_to_num(means) > 0).any(axis=0))
-    low, high = (drawn[0], drawn[-1] + 1) if len(drawn) else (0, len(distances))
+    places = np.flatnonzero((np.nan_to_num(means) > 0).any(axis=0))
+    low, high = (places[0], places[-1] + 1) if len(places) else (0, len(distances))
     figure = go.Figure()
     for head, name in enumerate(map(plotly_safe, names)):
         figure.add_scatter(

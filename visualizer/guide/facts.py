@@ -43,7 +43,7 @@ def facts_at(run: Run, path: str, selection: Selection, *, on_its_way: bool = Fa
         holding |= set(attention.conditions())
         values |= dict(attention.values())
         if on_its_way:
-            values |= dict(attention.written())
+            values |= dict(attention.output())
     if (predicted := _predicted(run, selection)) is not None:
         values |= predicted
     return PathFacts(frozenset(holding), values)
@@ -188,7 +188,7 @@ class _Attention:
             yield "d_ff", str(len(row))
             yield "n_active", str(int((row > 0).sum()))
 
-    def written(self) -> Iterator[tuple[str, str]]:
+    def output(self) -> Iterator[tuple[str, str]]:
         """The length of what the head writes to the residual stream."""
         run, cell = self.run, self.cell
         stack = stack_of(run, self.module)

@@ -209,8 +209,8 @@ def _of_trace(trace: Trace, title: str, selection: Selection, *, are_named: bool
         (name,) = kinds_of(attention_modules(run.trace))
         layer_names = [each.module or each.path for each in kind] if are_named else ()
         heading = "" if len(kinds) == 1 else kind[0].path
-        drawn = heads_picture(run, name, selection)
-        pictures.append((heading, _heads(drawn, selection, f"heads_{number}", layer_names)))
+        picture = heads_picture(run, name, selection)
+        pictures.append((heading, _heads(picture, selection, f"heads_{number}", layer_names)))
     return Shown(title, pictures, tuple(trace), trace.tokens)
 
 

@@ -98,6 +98,6 @@ def thumbnail(settings: Settings, selection: Selection) -> str:
     ink = np.empty((*head.shape, 4), np.uint8)
     ink[..., :3] = _INK
     ink[..., 3] = np.round(25 + 230 * head.clip(0, 1))
-    written = io.BytesIO()
-    Image.fromarray(ink).resize((2 * _SIDE, 2 * _SIDE), Image.Resampling.NEAREST).save(written, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}"
+    file = io.BytesIO()
+    Image.fromarray(ink).resize((2 * _SIDE, 2 * _SIDE), Image.Resampling.NEAREST).save(file, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

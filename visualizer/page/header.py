@@ -130,14 +130,14 @@ def strip(
     only = say("input") if choices.settings.weights in WORKED_EXAMPLES else say("text")
     has_ids = choices.settings.weights not in WORKED_EXAMPLES
     titles = (_TITLES if has_ids else _TITLES_OF_VECTORS) if len(sequences) > 1 else {"source": only}
-    drawn = [_drawn(name, titles[name], tokens, has_ids=has_ids) for name, tokens in sequences.items()]
+    strips = [_drawn(name, titles[name], tokens, has_ids=has_ids) for name, tokens in sequences.items()]
 
     def select(event: object) -> None:
-        if queried and (choice := parse_token(event, drawn)):
+        if queried and (choice := parse_token(event, strips)):
             state.select(**{"query" if choice.sequence == queried else "key": choice.index})
 
     selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
-    on_top(drawn, selected, select, sizes=sizes, more=edit)
+    on_top(strips, selected, select, sizes=sizes, more=edit)
 
 
 def on_top(

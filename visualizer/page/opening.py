@@ -34,8 +34,8 @@ def is_known(choices: Choices) -> bool:
 
 def show(choices: Choices) -> None:
     """The tokens and the picture, until PyTorch is there and the page is run as always."""
-    kept = json.loads(TOKENS.read_text(encoding="utf-8"))
-    tokens = TokenSequence(**{name: tuple(values) for name, values in kept.items()})
+    fields = json.loads(TOKENS.read_text(encoding="utf-8"))
+    tokens = TokenSequence(**{name: tuple(values) for name, values in fields.items()})
     header.strip({"source": tokens}, choices, queried="source", sizes={})
     data = FILE.read_bytes()
     mount(way_of(data), **listeners(paths_in(data)))

@@ -211,10 +211,10 @@ def _nearest(run: Run, selection: Selection) -> Selection:
     In Compare the run that was kept may have more layers and heads.
     """
     nearest = run.nearest(selection)
-    kept = baseline_of(selection) if selection.view == "compare" else None
-    if kept is not None:
+    baseline = baseline_of(selection) if selection.view == "compare" else None
+    if baseline is not None:
         with suppress(ValueError):  # the view says why it is not computed
-            there = cached_run(kept).nearest(selection)
+            there = cached_run(baseline).nearest(selection)
             return replace(nearest, layer=max(nearest.layer, there.layer), head=max(nearest.head, there.head))
     if selection.view != "lab" or run.settings.weights in WORKED_EXAMPLES:
         return nearest

@@ -35,8 +35,8 @@ def compared_settings(settings: Settings, selection: Selection) -> tuple[Setting
 
     Of two masks A is never edited; of a worked example A is without its mask and B with it.
     """
-    if (kept := baseline_of(selection)) is not None:
-        return kept, settings
+    if (baseline := baseline_of(selection)) is not None:
+        return baseline, settings
     if settings.weights in WORKED_EXAMPLES:
         return replace(settings, mask=()), replace(settings, mask=Settings().mask)
     intent = intent_of_b(settings, selection)

@@ -309,14 +309,14 @@ def take_apart(followed: FollowedStream, window: slice) -> Taken:
 
 
 def _stop(
-    followed: FollowedStream, path: str, terms: Sequence[Term], drawn: tuple[int, ...], window: slice
+    followed: FollowedStream, path: str, terms: Sequence[Term], parts: tuple[int, ...], window: slice
 ) -> Stop:
     title, layer = _title(followed.found, terms)
     head = next((term for term in terms if term.kind == "head"), None)
     if head is None:
-        return Stop(title, path, drawn, layer=layer)
+        return Stop(title, path, parts, layer=layer)
     keys, weights = followed.read(followed.found.attention_of(head))
-    return Stop(title, path, drawn, keys, to_array(weights[:, window]), layer)
+    return Stop(title, path, parts, keys, to_array(weights[:, window]), layer)
 
 
 def _title(found: Contributions, terms: Sequence[Term]) -> tuple[str, int | None]:

@@ -99,10 +99,10 @@ _SCRIPTS: Mapping[Format, Library] = {"numpy": "numpy", "torch": "torch", "ipynb
 
 
 def _as_npz(numbers: Mapping[str, Tensor]) -> bytes:
-    written = io.BytesIO()
+    file = io.BytesIO()
     arrays: dict[str, Any] = {name: value.numpy() for name, value in numbers.items()}
-    np.savez(written, allow_pickle=False, **arrays)
-    return written.getvalue()
+    np.savez(file, allow_pickle=False, **arrays)
+    return file.getvalue()
 
 
 def answer_picture(address: Address) -> Answer:
@@ -148,7 +148,7 @@ def _way(address: Address) -> Taken:
 def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], StepPicture]:
     """Return a function that draws the stage that an address names."""
 
-    def drawn(address: Address) -> StepPicture:
+    def answer(address: Address) -> StepPicture:
         if address.part.layers:
             raise ValueError(say("stage_in_one_layer"))
         run, at = _run_of(address), address.part.places
@@ -162,7 +162,7 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
             raise ValueError(say("nothing_to_draw", stage=address.selection.stage))
         return picture
 
-    return drawn
+    return answer
 
 
 _PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | StepPicture | Taken]] = {
@@ -255,9 +255,9 @@ def _at(values: NDArray[np.generic], dims: Dims, places: tuple[int, ...]) -> tup
 
 
 def _as_npy(values: NDArray[np.generic]) -> bytes:
-    written = io.BytesIO()
-    np.save(written, values, allow_pickle=False)
-    return written.getvalue()
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=False)
+    return file.getvalue()
 
 
 def _as_csv(values: NDArray[np.generic], dims: Dims) -> bytes:

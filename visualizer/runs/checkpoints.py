@@ -484,11 +484,11 @@ def _context(stages: Mapping[str, SeenOperation], attention: Attention) -> str:
 
 def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, SeenOperation]:
     """The operations that the checkpoint computes of another text; those of the last one are kept."""
-    kept = _OTHER_TEXT.get(checkpoint)
-    if kept is None or kept[0] != words:
+    cached = _OTHER_TEXT.get(checkpoint)
+    if cached is None or cached[0] != words:
         stages = _whole_pass(checkpoint, tokenized(checkpoint, words, MAX_TOKENS)).trace.stages
-        kept = _OTHER_TEXT[checkpoint] = words, stages
-    return kept[1]
+        cached = _OTHER_TEXT[checkpoint] = words, stages
+    return cached[1]
 
 
 _OTHER_TEXT: WeakKeyDictionary[Checkpoint, tuple[Words, Mapping[str, SeenOperation]]] = WeakKeyDictionary()

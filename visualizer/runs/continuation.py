@@ -103,12 +103,12 @@ def write(writer: Writer, how: OneByOne, before: Continuation | None = None) -> 
     """
     old = () if before is None else before.steps[: how.limit]
     sampling = replace(how.sampling, never=writer.never)
-    kept = rechosen(old, sampling)
+    same = rechosen(old, sampling)
     read = Sparing(writer.reader(cached=how.cached), for_cache=how.cached)
-    new = decode(read, writer.prompt, sampling, end=writer.end, limit=how.limit, taken=kept.steps)
-    steps = (*kept.steps, *new)
+    new = decode(read, writer.prompt, sampling, end=writer.end, limit=how.limit, taken=same.steps)
+    steps = (*same.steps, *new)
     difference = largest_difference(writer, steps) if how.cached else None
-    return Continuation(steps, len(kept.steps), kept.differs_at, difference)
+    return Continuation(steps, len(same.steps), same.differs_at, difference)
 
 
 def search(writer: Writer, how: Beam) -> BeamTree:
@@ -157,10 +157,10 @@ class Sparing:
     def __call__(self, tokens: Tokens, before: Trace | None = None) -> Trace:
         """Record a pass, and keep of it the last token's logits and attention weights."""
         stages = self.read(tokens, before).items()
-        kept = {path: _last_row(stage) for path, stage in stages if _is_drawn(path)}
+        small = {path: _last_row(stage) for path, stage in stages if _is_drawn(path)}
         if self.for_cache:
-            kept |= {path: stage for path, stage in stages if _is_cached(path)}
-        return Trace(kept)
+            small |= {path: stage for path, stage in stages if _is_cached(path)}
+        return Trace(small)
 
 
 def _is_drawn(path: str) -> bool:

@@ -44,33 +44,33 @@ def effect_of_padding(run: Run) -> PaddingEffect | None:
     Args:
         run: a run of one sequence.
     """
-    kept = {name: _kept(sequence) for name, sequence in run.tokens.items()}
+    real = {name: _real(sequence) for name, sequence in run.tokens.items()}
     is_comparable = run.example is None and not run.model.training
     if (
         not is_comparable
-        or all(bool(real.all()) for real in kept.values())
-        or not all(bool(real.any()) for real in kept.values())
+        or all(bool(tokens.all()) for tokens in real.values())
+        or not all(bool(tokens.any()) for tokens in real.values())
     ):
         return None
     output = "logits" if "logits" in run.trace else next(reversed(list(run.trace)))
-    rows = kept["target" if "target" in kept else "source"]
+    rows = real["target" if "target" in real else "source"]
     with_padding = run.trace[output].value[0][rows]
-    difference = (with_padding - _without(run, kept, output)).abs().amax(-1)
+    difference = (with_padding - _without(run, real, output)).abs().amax(-1)
     largest = float(difference.max())
     allowance = _ROUNDING * max(1.0, float(with_padding.abs().max()))
     row = int(rows.nonzero()[int(difference.argmax())])
     return PaddingEffect(output, largest, row, changes=not largest <= allowance)
 
 
-def _kept(sequence: TokenSequence) -> Tensor:
+def _real(sequence: TokenSequence) -> Tensor:
     return ~torch.tensor(sequence.is_padding)
 
 
-def _without(run: Run, kept: Mapping[SequenceName, Tensor], output: str) -> Tensor:
+def _without(run: Run, real: Mapping[SequenceName, Tensor], output: str) -> Tensor:
     """The output of the tokens alone, (tokens, ...)."""
-    masks = {path: _cropped(run, path, mask, kept) for path, mask in run.masks.items()}
+    masks = {path: _cropped(run, path, mask, real) for path, mask in run.masks.items()}
     batches = {
-        name: (sequence.only(kept[name].nonzero().flatten().tolist()),) for name, sequence in run.tokens.items()
+        name: (sequence.only(real[name].nonzero().flatten().tolist()),) for name, sequence in run.tokens.items()
     }
     alone = replace(run, batches=batches, masks=masks, item=0)
     with torch.inference_mode(), record(run.model, edits_of_fault(run.settings, masks)) as trace:
@@ -78,10 +78,10 @@ def _without(run: Run, kept: Mapping[SequenceName, Tensor], output: str) -> Tens
     return trace[output].value[0]
 
 
-def _cropped(run: Run, path: str, mask: CombinedMask, kept: Mapping[SequenceName, Tensor]) -> CombinedMask:
+def _cropped(run: Run, path: str, mask: CombinedMask, real: Mapping[SequenceName, Tensor]) -> CombinedMask:
     """The masks of an attention without the rows and columns of padding."""
     rows, columns = run.axes(f"{path}.weights")
-    of_queries, of_keys = kept[rows.sequence or "source"], kept[columns.sequence or "source"]
+    of_queries, of_keys = real[rows.sequence or "source"], real[columns.sequence or "source"]
     return CombinedMask({name: _part(part, of_queries, of_keys) for name, part in mask.parts.items()})
 
 

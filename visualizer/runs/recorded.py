@@ -32,11 +32,11 @@ def under(run: Run, mask: tuple[str, ...]) -> Run:
     """
     if run.repeat is None:
         raise ValueError(say("not_repeated"))
-    kept: dict[tuple[str, ...], Run] = run.once("under", dict)
-    if (found := kept.get(mask)) is None:
+    cache: dict[tuple[str, ...], Run] = run.once("under", dict)
+    if (found := cache.get(mask)) is None:
         found = run.repeat(replace(run.settings, mask=mask))
-        kept.clear()
-        kept[mask] = found
+        cache.clear()
+        cache[mask] = found
     return found
 
 

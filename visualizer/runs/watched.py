@@ -56,8 +56,8 @@ class WatchedRun(CachesResults):
         """The attentions of one shape whose names differ in their numbers alone, one for each layer."""
         found: dict[tuple[object, ...], list[Attention]] = {}
         for attention in self.trace:
-            kept = None if attention.weights is None else tuple(attention.weights.shape)
-            found.setdefault((_without_numbers(attention.path), attention.shape, kept), []).append(attention)
+            shape = None if attention.weights is None else tuple(attention.weights.shape)
+            found.setdefault((_without_numbers(attention.path), attention.shape, shape), []).append(attention)
         return tuple(map(tuple, found.values()))
 
     def kind_of(self, attention: Attention) -> tuple[Attention, ...]:

@@ -146,8 +146,8 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
 
 def write_whole(settings: Settings, selection: Selection) -> dict[str, str]:
     """The same with what is too long for a link, as a file can hold it."""
-    written = write_part(settings, _unsaid(settings))
-    return written | write_part(selection, Selection(stage=default_stage(settings.architecture)))
+    query = write_part(settings, _unsaid(settings))
+    return query | write_part(selection, Selection(stage=default_stage(settings.architecture)))
 
 
 def _unsaid(settings: Settings) -> Settings:
@@ -211,7 +211,7 @@ def _read_field(field: Field, values: Sequence[str], default: Any) -> tuple[Any,
     reading = next((reading for reading in readings if not reading.complaint), readings[0])
     if len(values) == 1 and not reading.complaint:
         return reading.value, ""
-    shown = _shown(written(field, reading.value))
+    shown = _shown(as_text(field, reading.value))
     taken = reading.taken or say("used", value=shown)
     if len(values) == 1:
         return reading.value, _notice(field.name, values[0], reading.complaint, taken)
@@ -409,10 +409,10 @@ def write_part(part: _Part, defaults: _Part) -> dict[str, str]:
         for field in fields_of(type(part)).values()
         if value_in(part, field.name) != value_in(defaults, field.name)
     )
-    return {field.name: written(field, value_in(part, field.name)) for field in others}
+    return {field.name: as_text(field, value_in(part, field.name)) for field in others}
 
 
-def written(field: Field, value: Any) -> str:  # noqa: ANN401
+def as_text(field: Field, value: Any) -> str:  # noqa: ANN401
     """A value as a link holds it."""
     match field.kind:
         case "switch":

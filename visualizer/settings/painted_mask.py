@@ -74,10 +74,10 @@ def read_planes(text: str) -> dict[Scope, str]:
 
 def write_planes(planes: Mapping[Scope, str]) -> str:
     """The text of a painting; "" where nothing is painted."""
-    kept = {scope: source for scope, source in planes.items() if source or scope != EVERYWHERE}
-    if not any(kept.values()):
+    used = {scope: source for scope, source in planes.items() if source or scope != EVERYWHERE}
+    if not any(used.values()):
         return ""
-    return ";".join(_prefix(scope) + kept[scope] for scope in sorted(kept, key=_order))
+    return ";".join(_prefix(scope) + used[scope] for scope in sorted(used, key=_order))
 
 
 def source_at(planes: Mapping[Scope, str], layer: int, head: int) -> str:

@@ -298,8 +298,8 @@ def dropout(stage: StageInRun, cell: Cell) -> Derivation:
     """Derive what dropout made of a number."""
     (before,) = stage.inputs
     number = number_at(before, cell)
-    drawn = derivations.dropout(number, stage.dropout, is_zero=number_at(stage, cell) == 0.0)
-    steps = [Step(before.entry.title.lower(), number), drawn]
+    step = derivations.dropout(number, stage.dropout, is_zero=number_at(stage, cell) == 0.0)
+    steps = [Step(before.entry.title.lower(), number), step]
     return in_steps(stage, cell, "dropout", "x / (1 - p) or 0", steps)
 
 

@@ -61,8 +61,8 @@ def dot(
     if root_of is not None:
         root = f"{math.sqrt(root_of):.7g}"
         scaled = Step(f"÷ √{root_of} ({root})", step.value / math.sqrt(root_of))
-        steps = (carried(step, scaled, lambda written: written / float(root)), scaled)
-    texts = written_terms(products, steps[0])
+        steps = (carried(step, scaled, lambda number: number / float(root)), scaled)
+    texts = terms_in_digits(products, steps[0])
     rows = (left, replace(right, operator="×"), Terms("product", role, products, "=", texts))
     return Reckoning(steps, steps[-1].value, rows)
 
@@ -78,7 +78,7 @@ def carried(step: Step, to: Step, compute: Callable[[float], float]) -> Step:
     """A step with the digits with which ``compute`` makes the next step of it, as both are written."""
     for decimals in range(_MOST_DECIMALS):
         more = replace(step, decimals=decimals)
-        if replace(to, value=compute(_read(more.written))).written == to.written:
+        if replace(to, value=compute(_read(more.number_shown))).number_shown == to.number_shown:
             return more
     return step
 
@@ -87,7 +87,7 @@ def _read(text: str) -> float:
     return float(text.replace("−", "-").replace("∞", "inf"))
 
 
-def written_terms(values: Numbers, total: Step) -> tuple[str, ...]:
+def terms_in_digits(values: Numbers, total: Step) -> tuple[str, ...]:
     """Each value with the digits with which all, as they are written, add up to the step as it is written."""
     if not np.isfinite(values).all():
         return ()
@@ -100,7 +100,7 @@ def _adding(values: Sequence[float], total: Step, *, digits: int) -> int:
     """The fewest decimals with which values add up to a step, and the largest has so many digits."""
     if not all(map(math.isfinite, values)):
         return digits
-    shown = Decimal(total.written.replace("−", "-"))
+    shown = Decimal(total.number_shown.replace("−", "-"))
     size = max(map(abs, values), default=0.0)
     least = max(0, -int(shown.as_tuple().exponent), digits - 1 - math.floor(math.log10(size)) if size else 0)
     for decimals in range(min(least, _MOST_DECIMALS), _MOST_DECIMALS):
@@ -122,8 +122,8 @@ def softmax(row: Numbers, at: int, *, role: Role = "neutral") -> Reckoning:
     exponentials = np.exp(row - greatest)
     own, total = float(exponentials[at]), float(exponentials.sum())
     share = Step("exp ÷ sum", own / total)
-    power = carried(Step("exp(s - max)", own), share, lambda written: written / total)
-    in_all = carried(Step(say("row_sum"), total), share, lambda written: _read(power.written) / written)
+    power = carried(Step("exp(s - max)", own), share, lambda number: number / total)
+    in_all = carried(Step(say("row_sum"), total), share, lambda number: _read(power.number_shown) / number)
     steps = (
         Step(say("largest_score"), greatest),
         power,
@@ -132,7 +132,7 @@ def softmax(row: Numbers, at: int, *, role: Role = "neutral") -> Reckoning:
     )
     rows = (
         Terms("score", role, row),
-        Terms("exp(s - max)", role, exponentials, texts=written_terms(exponentials, in_all)),
+        Terms("exp(s - max)", role, exponentials, texts=terms_in_digits(exponentials, in_all)),
         Terms("share", role, exponentials / total),
     )
     return Reckoning(steps, own / total, rows)

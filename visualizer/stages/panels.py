@@ -53,10 +53,10 @@ def _around(place: int, size: int, most: int) -> slice:
 
 
 def _cut(axis: Axis, part: slice, labels: Sequence[str] | None = None) -> Axis:
-    drawn = tuple((axis.labels if labels is None else labels)[part])
-    if len(drawn) == len(axis.labels):
-        return replace(axis, labels=drawn)
-    return Axis(axis.name, drawn, numbers=tuple(range(len(axis.labels))[part]))
+    labels_drawn = tuple((axis.labels if labels is None else labels)[part])
+    if len(labels_drawn) == len(axis.labels):
+        return replace(axis, labels=labels_drawn)
+    return Axis(axis.name, labels_drawn, numbers=tuple(range(len(axis.labels))[part]))
 
 
 def stage_panel(
@@ -132,8 +132,8 @@ def _subtitle(run: Run, path: str, values: NDArray[np.float32]) -> str:
 def _described(name: str, shape: str, values: NDArray[np.float32], sizes: Sequence[int]) -> str:
     """The name and the shape of a tensor of another model, and how much of it is drawn."""
     is_whole = values.size == math.prod(sizes)
-    drawn = "" if is_whole else say("drawn", rows=len(values), columns=values.shape[1])
-    return f"{visible(name)}  {shape}{drawn}"
+    part = "" if is_whole else say("drawn", rows=len(values), columns=values.shape[1])
+    return f"{visible(name)}  {shape}{part}"
 
 
 def head_panels(run: Run, path: str, *, batch: int, at: tuple[int, int] = (0, 0)) -> tuple[Panel, ...]:
@@ -325,9 +325,9 @@ def _parameter_panel(run: Run, operand: Operand, at: tuple[int, int]) -> Panel:
 
 def _parameter_of_another_model(run: Run, operand: Operand, at: tuple[int, int]) -> Panel:
     value, ids = used(run, operand), operand.looked_up
-    drawn = value[list(ids)] if ids else value
+    rows = value[list(ids)] if ids else value
     at = (0, at[1]) if ids else at
-    panel = tensor_panel(run, operand.source, drawn, plain_dims(drawn.shape), at=at, turned=operand.transposed)
+    panel = tensor_panel(run, operand.source, rows, plain_dims(rows.shape), at=at, turned=operand.transposed)
     panel = replace(panel, operator=operand.operator)
     if ids:
         ids = ids[: len(panel.rows.labels)]

@@ -88,12 +88,12 @@ def chosen_in(names: Iterable[str]) -> dict[str, object]:
     """Return the values that a person chose in controls since the last call, by the names of the controls."""
     found = {}
     values = memory.to_dict()
-    drawn: dict[str, Known] = values.get(_CONTROLS, {})
+    controls: dict[str, Known] = values.get(_CONTROLS, {})
     for name in names:
-        for key, shown in drawn.get(name, {}).items():
+        for key, shown in controls.get(name, {}).items():
             value = _plain(values.get(key, shown))
             if value != shown:
-                found[name] = drawn[name][key] = value
+                found[name] = controls[name][key] = value
     return found
 
 

@@ -19,8 +19,8 @@ def put_by_before(name: str) -> object:
 
 def secret_of_session() -> str:
     """Return a random text that this session and its page alone know."""
-    drawn = put_by_before("session_secret")
-    if drawn is None:
-        drawn = secrets.token_hex(16)
-        put_by("session_secret", drawn)
-    return str(drawn)
+    secret = put_by_before("session_secret")
+    if secret is None:
+        secret = secrets.token_hex(16)
+        put_by("session_secret", secret)
+    return str(secret)

@@ -65,8 +65,8 @@ def now_asked(of: Hashable, shown: Sequence[Hashable]) -> None:
 
 def is_covered(of: Hashable, result: Hashable) -> bool:
     """True if a result was asked about and is not revealed yet."""
-    kept = _kept().get((of, result))
-    return kept is not None and not kept.revealed
+    known = _kept().get((of, result))
+    return known is not None and not known.revealed
 
 
 def reveal(of: Hashable, results: Sequence[Hashable], *, revealed: bool) -> None:
@@ -84,5 +84,5 @@ def reveal_or_cover() -> None:
 
 
 def _kept() -> Mapping[tuple[Hashable, Hashable], Expectation]:
-    kept = drafts.put_by_before(_NAME)
-    return kept if isinstance(kept, Mapping) else {}
+    known = drafts.put_by_before(_NAME)
+    return known if isinstance(known, Mapping) else {}

@@ -90,8 +90,8 @@ class Choices:
         own_model = write_query(self.settings, self.selection)
         if self.says_query:
             own_model["query"] = str(self.selection.query)
-        written = own_model | write_training(self.training) | write_watched(self.watched)
-        return written or {"view": self.selection.view}
+        query = own_model | write_training(self.training) | write_watched(self.watched)
+        return query or {"view": self.selection.view}
 
     @property
     def width(self) -> int:
@@ -156,8 +156,8 @@ def go_to(event: object) -> None:
 
     It may have been seen late, beside what was "drawn": then whatever was chosen meanwhile counts.
     """
-    search, drawn = (event.get("search"), event.get("drawn")) if isinstance(event, Mapping) else (None, None)
-    if isinstance(search, str) and (not isinstance(drawn, list) or chosen().link in drawn):
+    search, addresses = (event.get("search"), event.get("drawn")) if isinstance(event, Mapping) else (None, None)
+    if isinstance(search, str) and (not isinstance(addresses, list) or chosen().link in addresses):
         controls.forget_drafts()
         show(_of(parse_qs(search.removeprefix("?"), keep_blank_values=True)))
 

@@ -55,10 +55,8 @@ def text(name: str, **more: object) -> None:
 
 def line(name: str, **more: object) -> str:
     """A field for text of one line; what is written there."""
-    written: str = st.text_input(
-        **{"label": _FIELDS[name].label, "value": state.value_of(name), **_usual(name, more)}
-    )
-    return written
+    text: str = st.text_input(**{"label": _FIELDS[name].label, "value": state.value_of(name), **_usual(name, more)})
+    return text
 
 
 def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:

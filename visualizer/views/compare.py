@@ -185,7 +185,7 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
         layer = min(selection.layer, len(picture.modules) - 1)
         shown = replace(selection, stage=f"{picture.kind}.weights", layer=layer)
         key = f"beside_{number}"
-        drawn = draw_heads(
+        heads = draw_heads(
             picture,
             selection,
             address=picture_address("heads", picture.run.settings, shown, picture.n_weights),
@@ -195,7 +195,7 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
             key=key,
             seq=state.last_seq(key),
         )
-        mount(drawn, select=select, shown=show)
+        mount(heads, select=select, shown=show)
 
 
 def _nothing_to_compare(example: WorkedExample) -> None:

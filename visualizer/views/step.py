@@ -312,8 +312,8 @@ def _move(label: str, size: int, place: int, look: Callable[[int], None]) -> Non
     st.number_input(label, 0, size - 1, place, width=140, **widgets.following(f"drawn_{label}", place, look))
 
 
-def _part(drawn: range, size: int) -> str:
-    return say("part", first=drawn.start, last=drawn.stop - 1, size=size)
+def _part(part: range, size: int) -> str:
+    return say("part", first=part.start, last=part.stop - 1, size=size)
 
 
 def _symbols(run: Run, path: str) -> None:

@@ -80,15 +80,15 @@ def main(fields: Sequence[Mapping[str, Any]], write: Callable[[bytes], None]) ->
     torch.set_num_threads(1)
     recipes = [Recipe(**each) for each in fields]
     waiting: list[list[Progress]] = [[] for _ in recipes]
-    written = [0.0] * len(recipes)
+    reported_at = [0.0] * len(recipes)
     for index, reports in reports_in_turns(recipes):
         waiting[index] += reports
         last = waiting[index][-1]
-        is_due = time.monotonic() - written[index] >= EVERY_SECONDS
+        is_due = time.monotonic() - reported_at[index] >= EVERY_SECONDS
         if is_due or last.exact_match is not None:
             write(packed(index, waiting[index]))
             waiting[index].clear()
-            written[index] = time.monotonic()
+            reported_at[index] = time.monotonic()
 
 
 if __name__ == "__main__":

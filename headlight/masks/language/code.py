@@ -18,7 +18,7 @@ _BUCKETS = ("bucket", "causal_bucket")
 
 def mask_code(tree: ast.expr) -> str:
     """A checked condition as one line of PyTorch, whose value broadcasts to (Tq, Tk)."""
-    code = Writer("torch").written(tree)
+    code = Writer("torch").translate(tree)
     if _is_fixed(tree):
         code = ast.BinOp(ast.parse("k >= 0", mode="eval").body, ast.BitAnd(), code)
     return ast.unparse(code)
@@ -36,7 +36,7 @@ class Writer:
     library: str
     sizes: Mapping[str, int] = field(default_factory=dict)
 
-    def written(self, node: ast.expr) -> ast.expr:
+    def translate(self, node: ast.expr) -> ast.expr:
         """The code of a checked tree, as a tree that ``ast.unparse`` takes."""
         if fact := fact_in(node):
             return _at_position(fact)
@@ -47,28 +47,28 @@ class Writer:
                 return ast.Constant(self.sizes[name])
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 # In Python ~True is -2.
-                return ast.UnaryOp(ast.Not() if _is_fixed(operand) else ast.Invert(), self.written(operand))
+                return ast.UnaryOp(ast.Not() if _is_fixed(operand) else ast.Invert(), self.translate(operand))
             case ast.UnaryOp(op=sign, operand=operand):
-                return ast.UnaryOp(sign, self.written(operand))
+                return ast.UnaryOp(sign, self.translate(operand))
             case ast.BoolOp(op=word, values=parts):
-                return _joined([self.written(part) for part in parts], _JOINS[type(word)])
+                return _joined([self.translate(part) for part in parts], _JOINS[type(word)])
             case ast.Compare(left=left, ops=signs, comparators=others):
-                pairs = pairwise(_bracketed(self.written(operand)) for operand in (left, *others))
+                pairs = pairwise(_bracketed(self.translate(operand)) for operand in (left, *others))
                 links = [ast.Compare(one, [sign], [other]) for (one, other), sign in zip(pairs, signs, strict=True)]
                 return _joined(links, ast.BitAnd())
             case ast.BinOp(left=left, op=ast.Pow() as sign, right=right):
                 # Whole numbers have no negative powers.
-                base = ast.BinOp(self.written(left), ast.Mult(), ast.Constant(1.0))
-                return ast.BinOp(base, sign, self.written(right))
+                base = ast.BinOp(self.translate(left), ast.Mult(), ast.Constant(1.0))
+                return ast.BinOp(base, sign, self.translate(right))
             case ast.BinOp(left=left, op=sign, right=right):
                 divides = isinstance(sign, ast.FloorDiv | ast.Mod)
-                return ast.BinOp(self.written(left), sign, (self._divisor if divides else self.written)(right))
+                return ast.BinOp(self.translate(left), sign, (self._divisor if divides else self.translate)(right))
             case ast.IfExp(test=test, body=one, orelse=other):
-                return self._call("where", *(self._tensor(self.written(part)) for part in (test, one, other)))
+                return self._call("where", *(self._tensor(self.translate(part)) for part in (test, one, other)))
             case ast.Call(func=ast.Name(id="abs"), args=[number]):
-                return ast.Call(ast.Name("abs"), [self.written(number)], [])
+                return ast.Call(ast.Name("abs"), [self.translate(number)], [])
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return self._function(name, [self._tensor(self.written(argument)) for argument in arguments])
+                return self._function(name, [self._tensor(self.translate(argument)) for argument in arguments])
         return node
 
     def _call(self, name: str, *arguments: ast.expr) -> ast.expr:
@@ -76,7 +76,7 @@ class Writer:
 
     def _divisor(self, node: ast.expr) -> ast.expr:
         """A number with 1 for 0: tensors divide everywhere, at the cells too that Python would not have come to."""
-        code = self.written(node)
+        code = self.translate(node)
         if isinstance(node, ast.Constant) and node.value != 0:
             return code
         if _is_fixed(node):
@@ -105,10 +105,10 @@ class Writer:
         whole, arguments = ("long", []) if self.library == "torch" else ("astype", [ast.Name("int")])
         return ast.Call(ast.Attribute(within, whole), [*arguments], [])
 
-    def _tensor(self, written: ast.expr) -> ast.expr:
+    def _tensor(self, code: ast.expr) -> ast.expr:
         """A value as PyTorch's functions take it: numbers alone as a tensor."""
-        asked = any(isinstance(part, ast.Name) and part.id != "abs" for part in ast.walk(written))
-        return written if asked or self.library == "np" else self._call("tensor", written)
+        asked = any(isinstance(part, ast.Name) and part.id != "abs" for part in ast.walk(code))
+        return code if asked or self.library == "np" else self._call("tensor", code)
 
 
 def _at_position(fact: str) -> ast.expr:

@@ -65,7 +65,7 @@ def _joined(allowed: Tensor, context: MaskContext, of_blocks: list[_Condition]) 
             return []
         offered = [*_plain(context, lambda number: int(number[blocked].min())), *of_blocks]
         doors = _useful([door for door in offered if not (blocked & door[1]).any()], or_, nowhere)
-        return _needed(doors, lambda kept: torch.equal(left & _all(kept, or_, nowhere), allowed))
+        return _needed(doors, lambda conditions: torch.equal(left & _all(conditions, or_, nowhere), allowed))
 
     offered = [*_plain(context, lambda number: int(number[allowed].max()) + 1), *_but_for_keys(allowed), *of_blocks]
     walls = _useful([wall for wall in offered if not (allowed & ~wall[1]).any()], and_, everywhere)
@@ -89,12 +89,12 @@ def _useful(
     conditions: Iterable[_Condition], join: Callable[[Tensor, Tensor], Tensor], start: Tensor
 ) -> list[_Condition]:
     """The conditions that change something beside those before them."""
-    kept, joined = [], start
+    useful, joined = [], start
     for text, cells in conditions:
         if not torch.equal(changed := join(joined, cells), joined):
-            kept.append((text, cells))
+            useful.append((text, cells))
             joined = changed
-    return kept
+    return useful
 
 
 def _needed(conditions: list[_Condition], is_enough: Callable[[list[_Condition]], bool]) -> list[_Condition] | None:
@@ -143,10 +143,10 @@ _Numbers = tuple[tuple[Callable[[Tensor, Tensor], Tensor], Callable[[int], str]]
 
 
 def _kept_below(bound: Callable[[Tensor], int], numbers: _Numbers, q: Tensor, k: Tensor) -> Iterator[_Condition]:
-    for number_of, written in numbers:
+    for number_of, write in numbers:
         number = number_of(q, k)
         limit = bound(number)
-        yield written(limit), number < limit
+        yield write(limit), number < limit
 
 
 def position(number: int) -> str:

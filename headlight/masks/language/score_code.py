@@ -93,4 +93,4 @@ def _places(change: ScoreExpression, library: str, n_heads: int, n_tokens: int) 
 
 def _line(change: ScoreExpression, library: str, n_heads: int, n_tokens: int) -> str:
     sizes = {"n_heads": n_heads, "n_queries": n_tokens, "n_keys": n_tokens}
-    return ast.unparse(Writer(library, sizes).written(change.tree))
+    return ast.unparse(Writer(library, sizes).translate(change.tree))

@@ -140,6 +140,6 @@ def test_a_small_sum_of_large_products_has_the_digits_that_it_takes():
     left, right = (np.array(row) for row in ([12.641, -4.2437, 7.5512], [-12.633, -4.2437, 18.766]))
     found = dot(Terms("a", "query", left), Terms("b", "key", right), bias=0.125)
     (total, result), texts = found.steps, found.rows[-1].texts
-    assert sum(map(Decimal, texts)).quantize(Decimal(total.written)) == Decimal(total.written)
-    assert Decimal(total.written) + Decimal("0.125") == Decimal(result.written)
+    assert sum(map(Decimal, texts)).quantize(Decimal(total.number_shown)) == Decimal(total.number_shown)
+    assert Decimal(total.number_shown) + Decimal("0.125") == Decimal(result.number_shown)
     assert dot(found.rows[0], Terms("b", "key", np.zeros(3))).rows[-1].texts == ("0", "0", "0")

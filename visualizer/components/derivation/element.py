@@ -41,7 +41,7 @@ class Step:
     decimals: int | None = None
 
     @property
-    def written(self) -> str:
+    def number_shown(self) -> str:
         """The number as it is shown."""
         if self.decimals is None or not math.isfinite(self.value):
             return format_number(self.value)
@@ -101,7 +101,7 @@ def describe_derivation(content: Derivation, key: str) -> dict[str, Any]:
             {"label": row.label, "role": row.role, "operator": row.operator, "texts": [*map(_signed, row.texts)]}
             for row in content.rows
         ],
-        "steps": [{"text": step.text, "value": step.written} for step in _steps(content)],
+        "steps": [{"text": step.text, "value": step.number_shown} for step in _steps(content)],
         "role": content.rows[-1].role if content.rows else "neutral",
         "agrees": content.agrees,
         "verdict": verdict(content),

@@ -176,10 +176,10 @@ def payload(
     header: Mapping[str, Any],
 ) -> bytes:
     """Pack for the browser texts, one bit per cell painted or found, one byte of reasons, and the weights."""
-    drawn = {"painted": painted, "others": others, "weights": weights}
+    planes = {"painted": painted, "others": others, "weights": weights}
     found = {f"cells of {finding.title!r}": finding.cells for finding in findings}
     size = (len(rows.labels), len(columns.labels))
-    _check_shapes({name: cells for name, cells in (drawn | found).items() if cells is not None}, size)
+    _check_shapes({name: cells for name, cells in (planes | found).items() if cells is not None}, size)
     _check_reasons(reasons, others)
     arrays: dict[str, Array] = {"painted": _bits(painted), "others": others.astype(np.uint8, copy=False)}
     if findings:

@@ -65,7 +65,7 @@ def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
     if not offered:
         return
     field = FIELDS["chart"]
-    drawn = chosen if chosen in offered else None
+    chart = chosen if chosen in offered else None
     key = f"charts_{'_'.join(offered)}"
     with st.container(key="charts"):
         st.selectbox(
@@ -75,9 +75,9 @@ def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
             placeholder=field.label,
             format_func=field.choices.__getitem__,
             label_visibility="collapsed",
-            key=give_emptiable(key, drawn),
+            key=give_emptiable(key, chart),
             on_change=state.on_change(key, lambda name: state.select(chart=name or NO_CHART)),
             width=240,
         )
-    if drawn:
-        CHARTS[drawn](run, cell)
+    if chart:
+        CHARTS[chart](run, cell)

@@ -55,8 +55,8 @@ _RIGHT = "minus_infinity_then_zero"
 
 def _row(cells: tuple[AppliedRow, ...], *, has_key: bool) -> BarRow:
     application = APPLICATIONS[cells[0].application]
-    drawn = tuple(_cell(cell, has_key=has_key) for cell in cells)
-    return BarRow(application.title, application.code, application.note, drawn)
+    bars = tuple(_cell(cell, has_key=has_key) for cell in cells)
+    return BarRow(application.title, application.code, application.note, bars)
 
 
 def _cell(cell: AppliedRow, *, has_key: bool) -> BarCell:

@@ -78,11 +78,11 @@ def crop_of(case: Case, allowed: Tensor) -> Crop:
     query = min(case.selection.lab.crop_query, max(0, n_queries - LARGEST))
     key = min(case.selection.lab.crop_key, max(0, n_keys - LARGEST))
     cells = allowed[query : query + LARGEST, key : key + LARGEST]
-    drawn = [
+    parts = [
         say("part", first=first, last=first + count - 1, size=size)
         for first, count, size in zip((query, key), cells.shape, allowed.shape, strict=True)
     ]
-    st.caption(say("drawn", queries=drawn[0], keys=drawn[1]))
+    st.caption(say("drawn", queries=parts[0], keys=parts[1]))
     return Crop(cells, query, key)
 
 

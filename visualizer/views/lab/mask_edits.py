@@ -12,7 +12,7 @@ from model import CombinedMask
 from visualizer.masks import MASK_KINDS
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
 from visualizer.settings.lines import lines_of
-from visualizer.settings.link import read_part, written
+from visualizer.settings.link import as_text, read_part
 from visualizer.settings.painted_mask import (
     EVERYWHERE,
     Scope,
@@ -64,10 +64,10 @@ def painted_in(settings: Settings, scope: Scope, context: MaskContext) -> Tensor
 
 def whole_expression(settings: Settings, layer: int, head: int, context: MaskContext) -> str:
     """All masks in force on a head as one expression; "" where there is none."""
-    written = {name: expression_of(name, settings, context) for name in settings.mask}
+    expressions = {name: expression_of(name, settings, context) for name in settings.mask}
     painted = source_at(read_planes(settings.custom), layer, head)
-    written["custom"] = with_places(as_expression(painted, context), head, context.sequence)
-    parts = [written[name] for name in settings.mask if painted or name != "custom"]
+    expressions["custom"] = with_places(as_expression(painted, context), head, context.sequence)
+    parts = [expressions[name] for name in settings.mask if painted or name != "custom"]
     if not all(parts):
         return ""
     return " and ".join(f"({part})" for part in parts) if len(parts) > 1 else "".join(parts)
@@ -126,7 +126,7 @@ def with_source(settings: Settings, scope: Scope, source: str) -> Settings:
 
 def masks_written(settings: Settings) -> dict[str, str]:
     """The masks chosen and the painting, as a link says them, for ``brought_back``."""
-    return {name: written(FIELDS[name], getattr(settings, name)) for name in ("mask", "custom")}
+    return {name: as_text(FIELDS[name], getattr(settings, name)) for name in ("mask", "custom")}
 
 
 def brought_back(
@@ -152,9 +152,9 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
         return settings
     planes = read_planes(settings.custom)
     planes.setdefault(EVERYWHERE, "")
-    written = [expression_of(name, settings, context) for name in beside.parts if name not in stays]
+    expressions = [expression_of(name, settings, context) for name in beside.parts if name not in stays]
     combined = {
-        scope: " and ".join(f"({part})" for part in (source, *written))
+        scope: " and ".join(f"({part})" for part in (source, *expressions))
         if asks_for_head(source)
         else as_source(painted_cells(source, context) & others[0, 0], context)
         for scope, source in planes.items()

@@ -109,12 +109,12 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
         title: the question, in Markdown.
     """
     bring_back(question, of)
-    kept, revealed = expectation_at(of, question.place), is_revealed(question, of)
+    expectation, revealed = expectation_at(of, question.place), is_revealed(question, of)
     with _beside_class(question, of):
         if revealed:
-            _say(verdict_on_token(question, kept.token))
+            _say(verdict_on_token(question, expectation.token))
         else:
-            _choose_token(question, kept, title, lambda token: expect(of, question.place, token=token))
+            _choose_token(question, expectation, title, lambda token: expect(of, question.place, token=token))
     return not revealed
 
 
@@ -134,11 +134,11 @@ def _task(question: CellQuestion) -> str:
 
 
 def _choose_token(
-    question: TokenQuestion, kept: Expectation, title: str, choose: Callable[[int | None], None]
+    question: TokenQuestion, expectation: Expectation, title: str, choose: Callable[[int | None], None]
 ) -> None:
     name = "expected_token"
     changed = state.on_change(name, lambda token: choose(token if isinstance(token, int) else None))
-    key, labels = give_emptiable(name, kept.token), [markdown_safe(label) for label in question.labels]
+    key, labels = give_emptiable(name, expectation.token), [markdown_safe(label) for label in question.labels]
     if len(question.offered) <= MOST_BUTTONS:
         st.pills(title, question.offered, format_func=labels.__getitem__, key=key, on_change=changed)
     else:

@@ -82,14 +82,14 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     if not shown:
         yield
         return
-    drawn, *way, answers = st.columns([7, 3] if revealed else [4, 3, 3])
+    left, *way, answers = st.columns([7, 3] if revealed else [4, 3, 3])
     for column in way:
         with column:
             _way_to_join(code)
     right = right_answers(question) if revealed else frozenset()
     with answers, st.container(key="tally"):
         live.show("class_tally", (code, name, revealed), partial(_tally, code, name, _asked_for(question), right))
-    with drawn:
+    with left:
         yield
 
 
@@ -102,11 +102,11 @@ def _way_to_join(code: str) -> None:
             st.warning(say("only_here"))
             return
         try:
-            drawn = segno.make(address_for_students(page, state.chosen()), error="l", micro=False)
+            scanned = segno.make(address_for_students(page, state.chosen()), error="l", micro=False)
         except segno.DataOverflowError:
             st.caption(say("too_long"))
             return
-        picture = drawn.svg_data_uri(dark="#000", light="#fff", omitsize=True)
+        picture = scanned.svg_data_uri(dark="#000", light="#fff", omitsize=True)
         st.html(f'<img src="{escape(picture)}" alt="{escape(say("scan"))}">')
 
 
@@ -168,11 +168,11 @@ def _asked_for(question: Question, *, is_markdown: bool = False) -> str:
 
 
 def _answer(question: Question, of: Hashable) -> str:
-    kept = expectation_at(of, question.place)
+    expectation = expectation_at(of, question.place)
     if isinstance(question, TokenQuestion):
-        return "" if kept.token is None else question.labels[kept.token]
+        return "" if expectation.token is None else question.labels[expectation.token]
     shape = (len(question.panel.rows.labels), len(question.panel.columns.labels))
-    return answer_in_words(question, kept.flags(shape))
+    return answer_in_words(question, expectation.flags(shape))
 
 
 def _name(question: Question, of: Hashable) -> str:

@@ -38,12 +38,12 @@ def verdict_on_token(question: TokenQuestion, expected: int | None) -> str:
     if expected is None:
         return say("no_token", likeliest=likeliest)
     token, share = markdown_safe(question.labels[expected]), float(question.shares[expected])
-    written = percent(share, 1)
+    probability = percent(share, 1)
     if share >= float(question.shares[best]):
-        return say("likeliest_expected", token=token, share=written)
+        return say("likeliest_expected", token=token, share=probability)
     place = 1 + sum(float(question.shares[other]) > share for other in question.offered)
     count = len(question.offered)
-    return say("another_expected", likeliest=likeliest, token=token, share=written, place=place, count=count)
+    return say("another_expected", likeliest=likeliest, token=token, share=probability, place=place, count=count)
 
 
 def answer_in_words(question: CellQuestion, expected: Flags) -> str:

@@ -42,14 +42,14 @@ class Answer:
     """The answer of a model, and the right one.
 
     Attributes:
-        written: its tokens.
+        symbols: its tokens.
         judged: of each of them whether it is right at its place.
         is_right: whether it is right as a whole, no more and no less.
         ended: whether it ended by itself.
         note: one sentence on it.
     """
 
-    written: tuple[str, ...]
+    symbols: tuple[str, ...]
     judged: tuple[bool, ...]
     is_right: bool
     ended: bool
@@ -96,27 +96,27 @@ def answer(model: Transformer, task: Task, text: str) -> Answer:
     reader = Reader(model, sequence.source if task.architecture == "encoder-decoder" else ())
     limit = LONGEST_SENTENCE if task.answer is None else len(task.right_tokens(text)) + 1 + _TOKENS_TOO_MANY
     tokens = [step.token for step in decode(reader, prompt(task, text), end=EOS, limit=limit)]
-    written = tuple(task.vocabulary[index] for index in tokens if index != EOS)
+    symbols = tuple(task.vocabulary[index] for index in tokens if index != EOS)
     ended = tokens[-1] == EOS
-    return continued(task, text, written, ended) if task.answer is None else compared(task, text, written, ended)
+    return continued(task, text, symbols, ended) if task.answer is None else compared(task, text, symbols, ended)
 
 
-def compared(task: Task, text: str, written: tuple[str, ...], ended: bool) -> Answer:
+def compared(task: Task, text: str, symbols: tuple[str, ...], ended: bool) -> Answer:
     """An answer beside the right one."""
     right = task.right_tokens(text)
-    judged = tuple(right[place : place + 1] == (token,) for place, token in enumerate(written))
-    is_right = ended and written == right
+    judged = tuple(right[place : place + 1] == (token,) for place, token in enumerate(symbols))
+    is_right = ended and symbols == right
     note = say("right") if is_right else say("right_is", right=task.joined(right))
-    return Answer(written, judged, is_right, ended, note)
+    return Answer(symbols, judged, is_right, ended, note)
 
 
-def continued(task: Task, text: str, written: tuple[str, ...], ended: bool) -> Answer:
+def continued(task: Task, text: str, symbols: tuple[str, ...], ended: bool) -> Answer:
     """A continuation, each word of which is right where some sentence of the grammar goes on so."""
-    words = (*task.split(text), *written)
-    first = len(words) - len(written)
+    words = (*task.split(text), *symbols)
+    first = len(words) - len(symbols)
     judged = tuple(words[place] in next_words(words[:place]) for place in range(first, len(words)))
     is_right = ended and all(judged) and END in next_words(words)
-    return Answer(written, judged, is_right, ended, say("sentence") if is_right else say("no_sentence"))
+    return Answer(symbols, judged, is_right, ended, say("sentence") if is_right else say("no_sentence"))
 
 
 def heads(model: Transformer, recipe: Recipe, text: str, kind: str, layer: int) -> Heads:

@@ -81,7 +81,7 @@ def side_of(moment: Moment, look: Look) -> Side:
     return replace(
         side,
         asked=look.text,
-        answer=tuple(zip(answered.written, answered.judged, strict=True)),
+        answer=tuple(zip(answered.symbols, answered.judged, strict=True)),
         joint=(task.joined(("", "")), "" if answered.ended else "…"),
         note=f"{'✓' if answered.is_right else '✗'} {answered.note}",
         heads=_attention(heads(model, recipe, look.text, look.kind, look.layer)),

@@ -96,12 +96,12 @@ def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> Watc
 
 def _rows(run: WatchedRun, item: int) -> list[TokenSequence]:
     """The tokens of a sequence, as far as they are known; of an encoder and a decoder both."""
-    read, written = run.tokens_of("encoder", item), run.tokens_of("decoder", item)
-    if not read:
+    source, target = run.tokens_of("encoder", item), run.tokens_of("decoder", item)
+    if not source:
         return []
-    if read == written:
-        return [_row("source", say("tokens"), read)]
-    return [_row("source", say("source"), read), _row("target", say("target"), written)]
+    if source == target:
+        return [_row("source", say("tokens"), source)]
+    return [_row("source", say("source"), source), _row("target", say("target"), target)]
 
 
 def _row(name: SequenceName, title: str, tokens: tuple[str, ...]) -> TokenSequence:
@@ -123,9 +123,9 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
 
 def _of_upload(called: str) -> tuple[WatchedRun | None, str]:
     """A recording that was uploaded in this session, or in any and is kept."""
-    kept = drafts.put_by_before(_OPEN)
-    if isinstance(kept, _Opened) and kept.called == called:
-        return kept.run, ""
+    opened = drafts.put_by_before(_OPEN)
+    if isinstance(opened, _Opened) and opened.called == called:
+        return opened.run, ""
     if (run := _UPLOADS.get(called)) is not None:
         drafts.put_by(_OPEN, _Opened(called, run))
         return run, ""
@@ -298,12 +298,12 @@ def _take(upload: object) -> None:
 def _open_upload(upload: object) -> None:
     drafts.put_by(_WAITING, None)
     name, content = str(getattr(upload, "name", "run.headlight")), upload.getvalue()  # type: ignore[attr-defined]
-    kept = uploads.keep(name, content)
-    run, problem = _opened(kept)
+    file = uploads.keep(name, content)
+    run, problem = _opened(file)
     if run is None:
         drafts.put_by(_REFUSED, problem)
     else:
-        _show("uploaded", watched_file=kept.called)
+        _show("uploaded", watched_file=file.called)
 
 
 def _show(source: str, **more: str) -> None:

@@ -34,8 +34,8 @@ def choose_window(attention: Attention, selection: Selection, run: WatchedRun) -
     _say_largest(run, attention, selection, query, keys)
 
 
-def _part(drawn: slice, size: int) -> str:
-    return say("part", first=drawn.start, last=drawn.stop - 1, size=size)
+def _part(part: slice, size: int) -> str:
+    return say("part", first=part.start, last=part.stop - 1, size=size)
 
 
 def _say_largest(run: WatchedRun, attention: Attention, selection: Selection, query: int, keys: slice) -> None:

@@ -25,7 +25,7 @@ def test_the_shipped_models_answer_the_example_of_their_task(task):
     assert given.is_right
     assert all(given.judged)
     if TASKS[task].answer is not None:
-        assert given.written == TASKS[task].right_tokens(TASKS[task].example)
+        assert given.symbols == TASKS[task].right_tokens(TASKS[task].example)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -34,7 +34,7 @@ def test_a_model_that_has_learned_nothing_is_cut_off_soon(task):
     given = answer(build_model(recipe.config, "random", 3), TASKS[task], TASKS[task].example)
     assert not given.is_right
     longest = len(TASKS[task].right_tokens(TASKS[task].example)) + 3
-    assert len(given.written) <= (LONGEST_SENTENCE if TASKS[task].answer is None else longest)
+    assert len(given.symbols) <= (LONGEST_SENTENCE if TASKS[task].answer is None else longest)
 
 
 def test_each_token_is_judged_at_its_place():
