@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 import torch
 
-from model.learning import recordings
+from model.learning import training_recordings
 from model.learning.checkpoints import SHIPPED, Checkpoint, dump, load
-from model.learning.recordings import RECORDED, RECORDINGS, Recording, recorded
 from model.learning.tasks import TASKS
 from model.learning.training import (
     RECIPES,
@@ -30,6 +29,7 @@ from model.learning.training import (
     model_with,
     train,
 )
+from model.learning.training_recordings import RECORDED, RECORDINGS, Recording, recorded
 
 RIGHT = {task: 0.98 if task == "small_english" else 0.99 for task in RECIPES}
 """The least share of held-out texts that the model of each task has to answer, or to read without a mistake."""
@@ -133,7 +133,7 @@ def main() -> None:
         if name in RECIPES:
             (SHIPPED / f"{name}.safetensors").write_bytes(model_file(trained))
         recording = recording_of(trained, kept_steps(name, trained))
-        content = recordings.dump(recording)
+        content = training_recordings.dump(recording)
         (RECORDED / f"{name}.safetensors").write_bytes(content)
         print(
             f"{name:24} {recording.matches[trained.recipe.steps]:7.2%} of the held-out texts  "

@@ -16,7 +16,7 @@ from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.passes import run, with_mask
 from headlight.pretrained.places import NotInstalledError
 from headlight.pretrained.proving import depends, padding_ignored, where_it_begins
-from headlight.pretrained.reading import Reader
+from headlight.pretrained.reader import Reader
 from headlight.pretrained.tokens import Words, pieces_of_ids, tokenized
 from tests.headlight.pretrained.kept_masks import promised_by
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as st_np
 
 from visualizer.views.lab.mask_files import MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.mask_files.bounds import MAX_ENTRIES, MAX_SIDE
-from visualizer.views.lab.mask_files.reading import MAX_TEXT_BYTES
+from visualizer.views.lab.mask_files.loading import MAX_TEXT_BYTES
 
 CAUSAL = np.tri(5, dtype=np.bool_)
 ADDED = np.where(CAUSAL, 0.0, -np.inf)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from model.texts import texts_of
 from visualizer.colors import DASHES, HEADS, N_HEAD_COLORS, ThemeName
-from visualizer.figures.looks import LEGEND_BELOW, MARGIN
+from visualizer.figures.styling import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
 
 say = texts_of(__name__)

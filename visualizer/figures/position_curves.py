@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from model.texts import texts_of
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL_NEUTRAL, ThemeName
-from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, token_ticks
+from visualizer.figures.styling import LEGEND_BELOW, MARGIN, hover_names, token_ticks
 
 say = texts_of(__name__)
 

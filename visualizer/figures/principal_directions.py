@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from model.texts import texts_of
 from visualizer.colors import ROLES, ThemeName
-from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, shortened
+from visualizer.figures.styling import LEGEND_BELOW, MARGIN, hover_names, shortened
 
 say = texts_of(__name__)
 

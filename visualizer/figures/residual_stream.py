@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 
 from model.texts import texts_of
 from visualizer.colors import ROLES, Role, ThemeName
-from visualizer.figures.looks import LEGEND_BELOW, MARGIN
+from visualizer.figures.styling import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
 
 say = texts_of(__name__)

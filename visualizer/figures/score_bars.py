@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from model.texts import texts_of
 from visualizer.colors import HATCH, ROLES, ThemeName
-from visualizer.figures.looks import MARGIN, hover_names, token_ticks
+from visualizer.figures.styling import MARGIN, hover_names, token_ticks
 
 say = texts_of(__name__)
 

@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 
 from model.texts import texts_of
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL, ThemeName
-from visualizer.figures.looks import LEGEND_BELOW, MARGIN
+from visualizer.figures.styling import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
 
 say = texts_of(__name__)

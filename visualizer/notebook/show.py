@@ -30,7 +30,7 @@ from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.compute import compute_run
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.paths import attention_modules, in_layer
-from visualizer.runs.recordings import run_recording
+from visualizer.runs.recording_run import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_trace, attention_in
 from visualizer.runs.watched import WatchedRun

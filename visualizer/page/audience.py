@@ -17,12 +17,12 @@ from visualizer.settings.fields import MAX_TEXT, MAX_TYPED, MOST_HEADS, MOST_LAY
 from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.settings.views import VIEWS
 from visualizer.state import drafts, state, widgets
-from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.memory import address
 from visualizer.state.screen_file import write_screen
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
+from visualizer.state.widget_values import give, key_of
 from visualizer.work.membership import begin, cookie, is_student
 
 say = texts_of(__name__)

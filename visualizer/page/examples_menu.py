@@ -18,8 +18,8 @@ from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
-from visualizer.state.controls import give, key_of
 from visualizer.state.screen_file import MAX_BYTES, read_screen
+from visualizer.state.widget_values import give, key_of
 
 say = texts_of(__name__)
 

@@ -17,7 +17,7 @@ from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_or
 from visualizer.settings.sources import VIEWS_OF
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.state import state, widgets
-from visualizer.state.controls import give
+from visualizer.state.widget_values import give
 
 say = texts_of(__name__)
 
@@ -44,10 +44,10 @@ def controls() -> None:
 
 
 def _of_checkpoint(settings: Settings, selection: Selection) -> None:
-    from visualizer.views.watched.pretrained import controls  # brings torch, which the page does without
+    from visualizer.views.watched.pretrained import choosers  # brings torch, which the page does without
 
-    kind = controls.kind_of_open(settings)
-    controls.draw(settings, kind)
+    kind = choosers.kind_of_open(settings)
+    choosers.draw(settings, kind)
     if kind is not None:
         _masks(settings, selection)
 

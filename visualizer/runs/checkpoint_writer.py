@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from headlight.pretrained.reading import Reader, Reading, end_of
+from headlight.pretrained.reader import Reader, Reading, end_of
 from model import Trace
 from model.config import Architecture
 from model.decoding import Read, Tokens

@@ -18,7 +18,7 @@ from model.dataflow import Operation as Computed
 from model.tracing import Dims, Stage
 from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import number_in
-from visualizer.runs.recordings import sequence_of
+from visualizer.runs.recording_run import sequence_of
 from visualizer.runs.run import Run, sequence_at
 from visualizer.runs.seen import not_repeated
 from visualizer.runs.tokens import TokenSequence

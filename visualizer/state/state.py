@@ -43,7 +43,7 @@ from visualizer.settings.watched_settings import (
     read_watched,
     write_watched,
 )
-from visualizer.state import controls
+from visualizer.state import widget_values
 from visualizer.state.memory import address, memory
 from visualizer.state.recording_argument import recording_argument
 from visualizer.state.streamlit_internals import has_gone_back, is_lost_file
@@ -120,7 +120,7 @@ def load() -> Choices:
     is_back = has_gone_back()
     choices = _from_address() if before is None or is_back else _with_controls(before)
     if is_back:
-        controls.forget_drafts()
+        widget_values.forget_drafts()
     save(choices)
     return choices
 
@@ -131,7 +131,7 @@ def save(choices: Choices) -> None:
     A page that was behind may still have offered what does not fit: the source is that of the weights, and a view
     that it does not have is its heads.
     """
-    controls.chosen_in(_PART_OF)
+    widget_values.chosen_in(_PART_OF)
     selection = choices.selection
     kind = _kind_of(choices.settings)
     memory[_LAST_SETTINGS] = {**memory.get(_LAST_SETTINGS, {}), kind: choices.settings}
@@ -158,7 +158,7 @@ def go_to(event: object) -> None:
     """
     search, addresses = (event.get("search"), event.get("drawn")) if isinstance(event, Mapping) else (None, None)
     if isinstance(search, str) and (not isinstance(addresses, list) or chosen().link in addresses):
-        controls.forget_drafts()
+        widget_values.forget_drafts()
         show(_of(parse_qs(search.removeprefix("?"), keep_blank_values=True)))
 
 
@@ -336,9 +336,9 @@ def _new_values(name: str) -> Collection[object]:
     A page that has not heard of another value yet still says the one before, which nobody chose. A file that the
     server lost is no new value either: nobody took it away.
     """
-    if name not in _PART_OF and controls.is_given(name):
-        return controls.chosen_in([name]).values()
-    values = [memory[key] for key in controls.keys_on_page(name)[-1:]]
+    if name not in _PART_OF and widget_values.is_given(name):
+        return widget_values.chosen_in([name]).values()
+    values = [memory[key] for key in widget_values.keys_on_page(name)[-1:]]
     return [value for value in values if not is_lost_file(value)]
 
 
@@ -406,7 +406,7 @@ def _chooses_nothing(link: Iterable[str]) -> bool:
 def _with_controls(before: Choices) -> Choices:
     """The choices with what a person chose in controls since they were last read."""
     changes: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
-    for name, value in controls.chosen_in(_PART_OF).items():
+    for name, value in widget_values.chosen_in(_PART_OF).items():
         if value is not None:  # a pressed choice that is pressed again: it stays
             changes[_PART_OF[name]][name] = value
     if not any(changes.values()):

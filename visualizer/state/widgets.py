@@ -12,7 +12,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import FIELDS
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
-from visualizer.state import controls, state
+from visualizer.state import state, widget_values
 
 
 def notices(sentences: Sequence[str]) -> None:
@@ -26,11 +26,11 @@ def menu(title: str, offered: Mapping[str, Callable[[], None]], *, key: str, **m
 
     def act(chosen: str | None) -> None:
         if chosen is not None:
-            controls.give(key, None)
+            widget_values.give(key, None)
             offered[chosen]()
 
     heard = state.on_change(key, act)
-    st.selectbox(title, list(offered), index=None, key=controls.give(key, None), on_change=heard, **more)
+    st.selectbox(title, list(offered), index=None, key=widget_values.give(key, None), on_change=heard, **more)
 
 
 def following(name: str, value: object, choose: Callable[[Any], None]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def following(name: str, value: object, choose: Callable[[Any], None]) -> dict[s
     """
     if name in _FIELDS:
         raise ValueError(f"{name} is a field of the link: its control is drawn by its name")
-    return {"key": controls.give(name, value), "on_change": state.on_change(name, choose)}
+    return {"key": widget_values.give(name, value), "on_change": state.on_change(name, choose)}
 
 
 def text(name: str, **more: object) -> None:
@@ -128,7 +128,7 @@ _FIELDS = {**FIELDS, **TRAINING, **WATCHED}
 def _usual(name: str, more: Mapping[str, object], shown: object = None) -> dict[str, Any]:
     """The arguments of every control; what it shows is the field's value where nothing else is said."""
     shown = state.value_of(name) if shown is None else shown
-    return {"key": controls.give(name, shown), "help": _FIELDS[name].help, **more}
+    return {"key": widget_values.give(name, shown), "help": _FIELDS[name].help, **more}
 
 
 def _bounds(name: str) -> tuple[float, float, float]:

@@ -18,7 +18,7 @@ from visualizer.settings.settings import Selection
 from visualizer.settings.views import VIEWS
 from visualizer.stages.registry import entry_of
 from visualizer.state import state, widgets
-from visualizer.state.controls import give, key_of
+from visualizer.state.widget_values import give, key_of
 
 say = texts_of(__name__)
 

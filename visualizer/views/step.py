@@ -472,7 +472,7 @@ def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
 
 def _likely_tokens(run: Run, cell: Cell) -> None:
     from visualizer.figures.likely_tokens import likely_tokens  # brings Plotly, which only this stage needs
-    from visualizer.figures.looks import config
+    from visualizer.figures.styling import config
 
     stage = run.trace[cell.path]
     row = stage.value[cell.index(stage.value.dim())[:-1]].float()

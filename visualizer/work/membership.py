@@ -12,7 +12,7 @@ import secrets
 import streamlit as st
 
 from visualizer.state import drafts, state
-from visualizer.state.controls import give
+from visualizer.state.widget_values import give
 from visualizer.work.classroom import code_of
 
 _COOKIE = "headlight_class_{code}"

@@ -12,7 +12,7 @@ from torch import Tensor
 from headlight.masks.language.code import mask_code
 from headlight.masks.language.context import MaskContext
 from headlight.masks.language.evaluation import check_64_bits, evaluate
-from headlight.masks.language.reading import read, uses_flex_attention
+from headlight.masks.language.parsing import read, uses_flex_attention
 from headlight.masks.language.spelling import MaskExpressionError, check_length, check_spelling
 from headlight.masks.language.tree import MASKS, SCORES, names_in, parts_of
 from model.texts import texts_of

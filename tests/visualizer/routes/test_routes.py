@@ -35,7 +35,7 @@ from visualizer.routes.served import ROUTES
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.recorded import token_of
-from visualizer.runs.recordings import run_recording
+from visualizer.runs.recording_run import run_recording
 from visualizer.runs.watched import WatchedRun
 from visualizer.server.mount import script
 from visualizer.settings.fields import fields_of

@@ -19,8 +19,8 @@ ALIKE = 1e-4
 
 def draw(run: Run, cell: Cell) -> None:
     """Draw the chart for the stage ``positional_encoding``."""
-    from visualizer.figures.looks import config  # figures bring Plotly, which no other chart waits for
     from visualizer.figures.position_curves import position_curves, product_curve, products_by_distance
+    from visualizer.figures.styling import config  # figures bring Plotly, which no other chart waits for
 
     tokens, _ = run.axes(cell.path)
     encoding = matrix(run.trace[cell.path].value, head=cell.head, batch=cell.batch)

@@ -33,8 +33,8 @@ def sums_beside(run: Run, path: str) -> list[str]:
 
 def draw(run: Run, cell: Cell) -> None:
     """Draw the residual stream of the stack that the stage belongs to."""
-    from visualizer.figures.looks import config  # figures bring Plotly, which nothing else waits for
     from visualizer.figures.residual_stream import residual_stream
+    from visualizer.figures.styling import config  # figures bring Plotly, which nothing else waits for
 
     paths = sums_beside(run, cell.path)
     tokens = run.axes(paths[0])[0]

@@ -26,8 +26,8 @@ Numbers = NDArray[np.floating[Any]]
 
 def draw_bars(run: Run, cell: Cell) -> None:
     """Draw scores and weights of the selected query."""
-    from visualizer.figures.looks import config  # figures bring Plotly, which nothing else waits for
     from visualizer.figures.score_bars import score_bars
+    from visualizer.figures.styling import config  # figures bring Plotly, which nothing else waits for
 
     module, _, name = cell.path.rpartition(".")
     changed = name != "scaled_scores" and f"{module}.modified_scores" in run.trace
@@ -54,7 +54,7 @@ def draw_temperature(run: Run, cell: Cell) -> None:
         st.caption(say("no_softmax", row=_whose(run, cell)))
         return
 
-    from visualizer.figures.looks import config
+    from visualizer.figures.styling import config
     from visualizer.figures.temperature_curves import softmax_at, temperature_curves
 
     own = divisor(run, cell)

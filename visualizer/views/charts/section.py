@@ -13,16 +13,16 @@ from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.stages.registry import entry_of
 from visualizer.state import state
-from visualizer.state.controls import give_emptiable
-from visualizer.views.charts import bias, heads, measures, positions, residual, row
+from visualizer.state.widget_values import give_emptiable
+from visualizer.views.charts import bias, head_charts, measures, positions, residual, row
 
 CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
     "positions": positions.draw,
     "row": row.draw_bars,
     "temperature": row.draw_temperature,
     "residual": residual.draw,
-    "distance": heads.draw_distance,
-    "directions": heads.draw_directions,
+    "distance": head_charts.draw_distance,
+    "directions": head_charts.draw_directions,
     "measures": measures.draw,
     "bias": bias.draw,
 }

@@ -11,7 +11,7 @@ from visualizer.runs.writer import Writer
 from visualizer.settings.settings import FIELDS
 from visualizer.settings.view_choices import GenerateChoice
 from visualizer.state import state, widgets
-from visualizer.state.controls import give, give_emptiable
+from visualizer.state.widget_values import give, give_emptiable
 
 say = texts_of(__name__)
 

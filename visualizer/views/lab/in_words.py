@@ -14,7 +14,7 @@ from model.texts import texts_of
 from visualizer.masks import MASK_KINDS
 from visualizer.runs.masks_in_force import as_expression
 from visualizer.settings.settings import Settings, in_mask_order, name_of_mask
-from visualizer.state import controls, drafts, state, widgets
+from visualizer.state import drafts, state, widget_values, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import complain
@@ -35,7 +35,7 @@ def expression(case: Case) -> None:
 
     def write(text: str) -> None:
         if not text.strip() and not settings.custom:
-            controls.give(_EXPRESSION, shown)
+            widget_values.give(_EXPRESSION, shown)
             return
         with suppress(MaskExpressionError):
             found = mask_edits.with_expression(case.settings, case.scope, text, case.masks, case.context)
@@ -44,7 +44,7 @@ def expression(case: Case) -> None:
     with st.container(key="allowed_where"):
         st.text_input(
             say("allowed_where"),
-            **controls.give_draft(_EXPRESSION, shown),
+            **widget_values.give_draft(_EXPRESSION, shown),
             placeholder=_placeholder(case),
             help=say("allowed_where_help"),
             on_change=state.on_change(_EXPRESSION, write),
@@ -53,7 +53,7 @@ def expression(case: Case) -> None:
 
 def beside(case: Case) -> None:
     """Draw what is wrong with the expression, and what is in force beside it."""
-    complain(str(controls.shown_in(_EXPRESSION) or ""), case.context, say("stays"))
+    complain(str(widget_values.shown_in(_EXPRESSION) or ""), case.context, say("stays"))
     _also_under(case)
     _force(case)
 

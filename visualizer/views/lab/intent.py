@@ -16,7 +16,7 @@ from visualizer.runs import intended
 from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
-from visualizer.state import controls, state
+from visualizer.state import state, widget_values
 from visualizer.state.widgets import following
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.mask_files import pasted
@@ -67,7 +67,7 @@ def expected_cells(intent: Intent, name: str, painting: Tensor | None = None) ->
         ValueError: what was given is no mask; one sentence says why.
     """
     if intent.kind == "array":
-        text = str(controls.shown_in(f"{_ARRAY}_{name}") or "")
+        text = str(widget_values.shown_in(f"{_ARRAY}_{name}") or "")
         if not text.strip():
             raise ValueError(say("no_array"))
         return _as_cells(pasted(text))
@@ -146,7 +146,7 @@ def _condition(name: str, said: str, context: MaskContext | None) -> None:
     with st.container(width=320):
         text = st.text_input(
             say("condition"),
-            **controls.give_draft(key, said.removeprefix(EXPRESSION)),
+            **widget_values.give_draft(key, said.removeprefix(EXPRESSION)),
             placeholder=say("condition_example"),
             help=say("condition_help"),
             on_change=state.on_change(key, write),

@@ -21,7 +21,7 @@ from visualizer.runs.watched import sizes_in_words
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED, UNSAID
-from visualizer.state import controls, drafts, state, widgets
+from visualizer.state import drafts, state, widget_values, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of
@@ -77,7 +77,7 @@ def _text(of_link: str) -> str:
     pasted_here = str(drafts.put_by_before(_PASTED) or "")
     text: str = st.text_area(
         say("paste"),
-        **controls.give_draft(_PASTED, of_link or pasted_here),
+        **widget_values.give_draft(_PASTED, of_link or pasted_here),
         height=100,
         placeholder=_EXAMPLE,
         help=say("paste_help"),

@@ -17,7 +17,7 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.state import state, widgets
-from visualizer.state.controls import give_draft
+from visualizer.state.widget_values import give_draft
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import point_out
 from visualizer.views.lab.translate import mask_to_translate

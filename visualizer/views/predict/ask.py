@@ -13,8 +13,8 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.settings import FIELDS
 from visualizer.state import state
-from visualizer.state.controls import give, give_emptiable
 from visualizer.state.expectations import Expectation, expect, expectation_at, now_asked, reveal
+from visualizer.state.widget_values import give, give_emptiable
 from visualizer.views.predict.class_answers import beside_answers, bring_back
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes

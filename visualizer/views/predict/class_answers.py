@@ -17,9 +17,9 @@ from model.texts import texts_of
 from visualizer.components.picture import Picture
 from visualizer.components.progress.element import Bar, progress
 from visualizer.state import drafts, state
-from visualizer.state.controls import key_of, shown_in
 from visualizer.state.expectations import expect, expectation_at
 from visualizer.state.state import Choices
+from visualizer.state.widget_values import key_of, shown_in
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words, cells_in_words, position, right_answers
 from visualizer.work import live

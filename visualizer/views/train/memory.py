@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from model.learning.recordings import recorded
 from model.learning.training import Progress, Recipe, train
+from model.learning.training_recordings import recorded
 from visualizer.views.train.job import Training, Trainings, start_job
 from visualizer.work.cache import Cache
 from visualizer.work.jobs import Job, Jobs, Seen

@@ -18,8 +18,8 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
 from visualizer.state import state
-from visualizer.state.controls import give
 from visualizer.state.visitors import name_of_session
+from visualizer.state.widget_values import give
 from visualizer.views.train import one_moment, session
 from visualizer.views.train.controls import Look, summary
 from visualizer.views.train.job import Trainings

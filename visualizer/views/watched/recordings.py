@@ -19,7 +19,7 @@ from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.settings.fields import MOST_HEADS
 from visualizer.settings.settings import MOST_DRAWN
 from visualizer.settings.watched_settings import WATCHED
-from visualizer.state import controls, drafts, state
+from visualizer.state import drafts, state, widget_values
 from visualizer.state.recording_argument import recording_argument
 from visualizer.state.state import Choices
 from visualizer.views.watched.on_top import OnTop, draw_tokens
@@ -81,7 +81,7 @@ def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> Watc
         return None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_file"):
         st.markdown(say("open", title=as_code(run.title), size=in_bytes(run.n_bytes)), width="content")
-        icon, key = ":material/folder_open:", controls.key_of(_ANOTHER)
+        icon, key = ":material/folder_open:", widget_values.key_of(_ANOTHER)
         with st.popover(say("open_another"), icon=icon, type="tertiary", key=key, on_change="rerun"):
             _upload()
         st.button(
@@ -266,7 +266,7 @@ def _upload() -> None:
     field, name = WATCHED["watched_path"], "path_of_recording"
     st.text_input(
         field.label,
-        **controls.give_draft(name, state.chosen().watched.watched_path),
+        **widget_values.give_draft(name, state.chosen().watched.watched_path),
         help=field.help,
         placeholder="run.headlight",
         on_change=state.on_change(name, _take_path),
@@ -276,7 +276,7 @@ def _upload() -> None:
 def _take_path(text: str) -> None:
     """Open a file of this machine; a field that is emptied closes the one that it named."""
     if text.strip():
-        controls.give(_ANOTHER, False)
+        widget_values.give(_ANOTHER, False)
         _show("path", watched_path=text.strip())
     elif state.chosen().watched.watched_source == "path":
         _close()
@@ -286,7 +286,7 @@ def _take(upload: object) -> None:
     """Open an uploaded file; what is open stays so where it is refused."""
     if upload is None:
         return
-    controls.give(_ANOTHER, False)
+    widget_values.give(_ANOTHER, False)
     drafts.put_by(_N_UPLOADS, int(str(drafts.put_by_before(_N_UPLOADS) or 0)) + 1)
     drafts.put_by(_REFUSED, None)
     if _TIMES_OF_UPLOAD * int(getattr(upload, "size", 0)) > ASKS_FROM:

@@ -13,7 +13,7 @@ from headlight.masks.mask_case import Finding, Severity
 from headlight.report import cells_of, named, said_once
 from model.texts import texts_of
 from visualizer.runs.operations_run import run_of_operations
-from visualizer.runs.recordings import run_recording
+from visualizer.runs.recording_run import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun, n_items
 from visualizer.safe_text import markdown_safe, visible_whole

@@ -6,7 +6,7 @@ import streamlit as st
 
 from headlight.attentions import Attention
 from model.texts import texts_of
-from visualizer.runs.recordings import window_of
+from visualizer.runs.recording_run import window_of
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import as_code
 from visualizer.settings.settings import Selection

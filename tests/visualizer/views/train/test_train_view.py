@@ -14,8 +14,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Widget
 
-from model.learning.recordings import recorded
 from model.learning.training import EXPERIMENTS, RECIPES, milestones
+from model.learning.training_recordings import recorded
 from tests.visualizer.work.test_live import picture_at
 from visualizer.components.packing import header_of
 from visualizer.views.train import session

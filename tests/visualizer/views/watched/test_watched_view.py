@@ -19,7 +19,7 @@ from tests.headlight.test_transformers_models import built
 from tests.visualizer.told import tell
 from visualizer.runs.compute import compute_run
 from visualizer.runs.operations_run import run_of_operations
-from visualizer.runs.recordings import run_recording
+from visualizer.runs.recording_run import run_recording
 from visualizer.runs.saved import as_file
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe

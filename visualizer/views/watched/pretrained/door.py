@@ -24,9 +24,9 @@ from visualizer.runs.checkpoints import (
 from visualizer.safe_text import as_code, markdown_safe, visible_whole
 from visualizer.settings.settings import Settings
 from visualizer.state import drafts, state
-from visualizer.state.controls import key_of
 from visualizer.state.state import Choices
-from visualizer.views.watched.pretrained.controls import offer_similar, ready_texts
+from visualizer.state.widget_values import key_of
+from visualizer.views.watched.pretrained.choosers import offer_similar, ready_texts
 from visualizer.views.watched.pretrained.examples import ready_text_of
 from visualizer.work import background
 from visualizer.work.cache import Cache

@@ -15,7 +15,7 @@ from tests.test_app import assert_healthy, in_link, open_app, open_case, open_ex
 from tests.visualizer.told import tell
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.gallery import GALLERY
-from visualizer.state import controls, state, widgets
+from visualizer.state import state, widget_values, widgets
 
 PADDING = next(example for example in EXAMPLES if example.name == "padding")
 CASE = next(case for case in GALLERY if case.name == "source_padding_seen")
@@ -57,8 +57,8 @@ class Session:
 
     def run(self, *, is_broken_off: bool = False) -> None:
         self.memory.update(self.said.pop(0) if self.said else {})
-        self.choices |= controls.chosen_in(NAMES)  # type: ignore[arg-type]
-        drawn = {controls.give(name, value): value for name, value in self.choices.items()}
+        self.choices |= widget_values.chosen_in(NAMES)  # type: ignore[arg-type]
+        drawn = {widget_values.give(name, value): value for name, value in self.choices.items()}
         self.memory.update(drawn)
         if not is_broken_off:
             for key in [key for key in self.memory if not key.startswith("_") and key not in drawn]:
@@ -70,7 +70,7 @@ class Session:
 def test_page_and_server_agree_once_all_is_said_and_the_last_act_on_a_drawn_control_counts(acts):
     session = Session()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(controls, "memory", session.memory)
+        patch.setattr(widget_values, "memory", session.memory)
         session.run()
         for name, *what in acts:
             if name in ("draw", "break off"):

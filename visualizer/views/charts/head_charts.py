@@ -20,7 +20,7 @@ say = texts_of(__name__)
 def draw_distance(run: Run, cell: Cell) -> None:
     """Draw the weight of every head of the layer by distance."""
     from visualizer.figures.attention_distance import attention_distance, weight_by_distance
-    from visualizer.figures.looks import config  # figures bring Plotly, which nothing else waits for
+    from visualizer.figures.styling import config  # figures bring Plotly, which nothing else waits for
 
     module = cell.path.rpartition(".")[0]
     weights = to_array(run.trace[f"{module}.weights"].value[cell.batch])
@@ -46,8 +46,8 @@ def counted_queries(run: Run, module: str, weights: np.ndarray) -> np.ndarray:
 
 def draw_directions(run: Run, cell: Cell) -> None:
     """Draw queries and keys of the head in their first two principal directions."""
-    from visualizer.figures.looks import config
     from visualizer.figures.principal_directions import direction_map, principal_directions
+    from visualizer.figures.styling import config
 
     module = cell.path.rpartition(".")[0]
     q, k, attention = (run.trace[f"{module}.{name}"].value for name in ("q", "k", "weights"))

@@ -9,9 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load as load_tensors
 
-from model.learning import recordings
+from model.learning import training_recordings
 from model.learning.checkpoints import shipped
-from model.learning.recordings import RECORDED, RECORDINGS, recorded
 from model.learning.remake_trained import recording_of, run
 from model.learning.tasks import TASKS, make_batch
 from model.learning.training import (
@@ -26,6 +25,7 @@ from model.learning.training import (
     texts_of_step,
     train,
 )
+from model.learning.training_recordings import RECORDED, RECORDINGS, recorded
 
 every_recording = pytest.mark.parametrize("name", RECORDINGS)
 ONE_TEXT = 1 / 256 + 1e-9
@@ -88,8 +88,8 @@ def test_what_is_written_is_read_and_the_first_weights_are_not_stored():
     recipe = Recipe("copy", d_model=16, n_heads=2, d_ff=16, batch_size=8, steps=30, seed=4)
     trained = run(recipe)
     written = recording_of(trained, [milestones(30)[5]])
-    content = recordings.dump(written)
-    read = recordings.load(content)
+    content = training_recordings.dump(written)
+    read = training_recordings.load(content)
     assert (read.recipe, read.seconds, read.losses, read.matches) == (
         recipe,
         written.seconds,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from visualizer.figures.looks import MOST_TICKS, token_ticks
+from visualizer.figures.styling import MOST_TICKS, token_ticks
 
 
 def test_equal_tokens_keep_places_of_their_own_and_are_no_markup():
