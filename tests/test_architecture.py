@@ -103,7 +103,7 @@ def bring(modules: Iterable[str], package: str) -> list[str]:
 
 
 def test_the_model_needs_torch_and_the_standard_library_alone():
-    read_weights = {f"model.learning.{name}" for name in ("checkpoints", "recordings")}
+    read_weights = {f"model.learning.{name}" for name in ("checkpoints", "training_recordings")}
     assert not packages_outside(set(within("model")) - read_weights, "torch", "model")
     assert not packages_outside(read_weights, "torch", "model", "safetensors")
 
