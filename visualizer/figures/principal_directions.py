@@ -21,6 +21,10 @@ Numbers = NDArray[np.floating[Any]]
 MOST_LABELS = 24
 """Up to how many tokens stand beside their points; else their names come by pointing."""
 
+_PIXELS = np.array([700.0, 360.0])
+_LETTER, _LINE = 7, 13
+"""The size of the map at least, and of a letter in it, in pixels."""
+
 
 @dataclass(frozen=True, eq=False)
 class Directions:
@@ -82,6 +86,7 @@ def direction_map(
     colors = ROLES[theme]
     figure = go.Figure()
     largest = float(weights.max()) or 1.0
+    per_pixel = max(np.ptp(np.concatenate([found.queries, found.keys]), axis=0) / _PIXELS) or 1.0
     for name, places, labels, symbol, sizes, place_of_text, note in (
         ("key", found.keys, key_labels, "diamond", 7 + 15 * weights / largest, "bottom center", weights),
         ("query", found.queries, query_labels, "circle", np.full(len(query_labels), 9.0), "top center", None),
@@ -94,7 +99,7 @@ def direction_map(
                 [label, 0.0 if note is None else float(note[i])] for i, label in enumerate(hover_names(labels))
             ],
             mode="markers+text" if len(labels) <= MOST_LABELS else "markers",
-            text=[shortened(label) for label in labels],
+            text=_apart(places / per_pixel, [shortened(label) for label in labels]),
             textposition=place_of_text,
             textfont={"size": 11, "color": colors["query" if name == "query" else "key"]},
             marker={"color": colors["query" if name == "query" else "key"], "symbol": symbol, "size": sizes},
@@ -123,3 +128,18 @@ def direction_map(
     figure.update_yaxes(title=say("second", share=second), zeroline=False, scaleanchor="x", scaleratio=1)
     figure.update_layout(height=520, margin=MARGIN, legend=LEGEND_BELOW | {"y": -0.16}, hovermode="closest")
     return figure
+
+
+def _apart(places: Numbers, labels: Sequence[str]) -> list[str]:
+    """The labels, with "" in place of those that would lie on an earlier one: a hover says these.
+
+    Args:
+        places: (n, 2), in pixels.
+        labels: one for each place.
+    """
+    shown: list[int] = []
+    for i, label in enumerate(labels):
+        gaps = abs(places[shown] - places[i])
+        if (gaps >= (_LETTER * len(label), _LINE)).any(axis=1).all():
+            shown.append(i)
+    return [label if i in shown else "" for i, label in enumerate(labels)]

@@ -267,7 +267,8 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
     """The stage in words, at the depth chosen, and in a formula: side by side, to be low."""
     title, text, formula = st.columns([3, 8, 5], gap="medium", vertical_alignment="center")
     with title, st.container(key="introduction"):
-        st.markdown(f"#### {markdown_safe(entry_of(run, path).title)}")
+        heading = markdown_safe(entry_of(run, path).title).replace("_", "_\u200b")  # where a long name breaks
+        st.markdown(f"#### {heading}")
     with text:
         mount(words([explanation_in_pieces(run, path, depth)], look="prose", key="stage_text"))
     with formula, st.container(key="formula"):

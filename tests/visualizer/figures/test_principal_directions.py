@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from visualizer.figures.principal_directions import direction_map, principal_directions
+from visualizer.figures.principal_directions import Directions, direction_map, principal_directions
 
 RANDOM = np.random.default_rng(3)
 QUERIES, KEYS = RANDOM.normal(size=(6, 8)) + 2, RANDOM.normal(size=(9, 8)) * np.arange(1, 9)
@@ -47,4 +47,14 @@ def test_the_map_draws_every_query_and_key_and_states_the_variance():
     assert list(np.argsort(traces["keys"].marker.size)) == list(range(9))
     assert f"{found.shares[0]:.1%}" in figure.layout.xaxis.title.text
     assert f"{found.shares[1]:.1%}" in figure.layout.yaxis.title.text
-    assert set(traces["queries"].text) == {"q&lt;"}
+    assert set(traces["queries"].text) - {""} == {"q&lt;"}
+
+
+def test_no_label_of_the_map_lies_on_another():
+    places = np.array([[0.0, 0.0], [0.001, 0.001], [9.0, 0.0], [0.0, 5.0]])
+    found = Directions(places, places, np.zeros(2), np.ones(2) / 2)
+    labels = ["one", "two", "three", "four"]
+    figure = direction_map(found, labels, labels, weights=np.full(4, 0.25), query=0, theme="light")
+    keys, queries = figure.data[:2]
+    assert list(keys.text) == list(queries.text) == ["one", "", "three", "four"]
+    assert [label for label, _ in queries.customdata] == ["0 “one”", "1 “two”", "2 “three”", "3 “four”"]

@@ -47,6 +47,9 @@ ASKS_FROM = 64 * 2**20
 _TIMES_OF_UPLOAD = 3
 """An upload is in memory as Streamlit keeps it, as it is read, and as the arrays in it."""
 
+_MEMORY = 2**31
+"""The bytes that recordings of this machine may take together; the newest is kept whatever it takes."""
+
 _LONGEST_PATH = 400
 _WAITING = "watched_waiting"
 _AGREED = "watched_agreed"
@@ -54,7 +57,7 @@ _OPEN = "watched_opened"
 _REFUSED = "watched_refused"
 _N_UPLOADS = "watched_uploads"
 _ANOTHER = "watched_another"
-_FILES: Cache[tuple[str, str, int, int], WatchedRun] = Cache(room=2)
+_FILES: Cache[tuple[str, str, int, int], WatchedRun] = Cache(_MEMORY, size=lambda run: run.n_bytes)
 _UPLOADS: WeakValueDictionary[str, WatchedRun] = WeakValueDictionary()
 
 
@@ -114,11 +117,11 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
         case "uploaded":
             return _of_upload(choices.watched.watched_file)
         case "example":
-            return _of_file(EXAMPLE, say("example_title"))
+            return opened_file(EXAMPLE, say("example_title"))
         case "given" if recording_argument() is None:
             return None, say("started_without")
     file = _file_of(choices)
-    return (None, "") if file is None or _is_waiting(file) else _of_file(file, file.name)
+    return (None, "") if file is None or _is_waiting(file) else opened_file(file, file.name)
 
 
 def _of_upload(called: str) -> tuple[WatchedRun | None, str]:
@@ -212,7 +215,7 @@ def _ask(choices: Choices) -> None:
             )
 
 
-def _of_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:
+def opened_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:
     """A recording of this machine, read once for all sessions."""
     if path.suffix != EXAMPLE.suffix:
         return None, say("no_recording", title=visible(title), ending=EXAMPLE.suffix)

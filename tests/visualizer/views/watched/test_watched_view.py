@@ -502,3 +502,12 @@ def test_a_large_file_is_opened_once_its_memory_was_seen(monkeypatch, link):
     monkeypatch.setenv("HEADLIGHT_MEMORY_GB", "0.0001")
     with pytest.raises(ValueError, match=r"opening it takes up to 300\.0 MiB of memory; the limit is 98 KiB"):
         recordings.cost_of_opening("a.headlight", 100 * 2**20, 3)
+
+
+def test_a_recording_stays_open_while_others_are_opened(tmp_path):
+    files = [tmp_path / f"{number}.headlight" for number in range(4)]
+    for file in files:
+        file.write_bytes(recordings.EXAMPLE.read_bytes())
+    opened = [recordings.opened_file(file, "")[0] for file in files]
+    assert opened[0] is not None
+    assert recordings.opened_file(files[0], "")[0] is opened[0]
