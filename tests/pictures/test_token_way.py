@@ -11,7 +11,7 @@ from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
-WAY = "token_way_encoder"
+WAY = "token_way_encoder.layers.0.self_attention.weights"
 
 
 def heading(page: Page) -> Locator:

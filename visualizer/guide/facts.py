@@ -192,7 +192,7 @@ class _Attention:
         """The length of what the head writes to the residual stream."""
         run, cell = self.run, self.cell
         stack = stack_of(run, self.module)
-        if stack is None or not self.module.startswith(f"{stack}."):
+        if stack is None:
             return
         way = taken_at(run.at(cell.batch).alone(), stack, cell.row).way
         for part, norms in zip(way.parts, way.norms, strict=True):

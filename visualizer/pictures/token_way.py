@@ -9,18 +9,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headlight.attentions import Attention
 from headlight.contributions import Context, Contributions, Place, Stream, Term, contributions_of
 from headlight.findings import is_cross, is_cross_path, is_of_decoder
 from headlight.graph import NOT_COMPUTED
-from model.dataflow import Constant
+from model.dataflow import Constant, n_shared
 from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.packing import Precision
 from visualizer.components.token_way.element import Numbers, Part, Stop, TokenWay, packed_way
 from visualizer.runs.paths import attention_modules, number_in
 from visualizer.runs.run import Run
-from visualizer.runs.watched import WatchedRun, plane
+from visualizer.runs.watched import plane
 from visualizer.safe_text import visible_whole
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import TOLERANCE, Check, is_exact
@@ -103,32 +102,27 @@ class Taken:
 
 
 def stacks_of(run: Run) -> tuple[str, ...]:
-    """The residual streams of a run, in the order in which they were computed.
-
-    Those of our model by their part of it, ``encoder`` and ``decoder``; those of another one by the first attention
-    that writes to them.
-    """
-    if run.seen is not None:
-        found = contributions_in(run)
-        return tuple(found.attentions_of(stream)[0] for stream in found.streams)
-    parts = ("encoder", "decoder")
-    return tuple(
-        part for part in parts if {f"{part}.inputs.embedded", f"{part}.layers.0.residual1"} <= run.trace.keys()
-    )
+    """The residual streams of a run, the longest first, each by the first attention that writes to it."""
+    found = contributions_in(run)
+    return tuple(found.attentions_of(stream)[0] for stream in found.streams)
 
 
 def stack_of(run: Run, stage: str) -> str | None:
-    """The stream of a stage, or of an attention of another model, else the one that the answer is read from.
+    """The stream of a stage, else the one that the answer is read from; None where there is no residual stream."""
+    found, near = contributions_in(run), _attention_near(run, stage)
+    streams = dict(zip(stacks_of(run), found.streams, strict=True))
+    of_stage = [stack for stack, stream in streams.items() if near in found.attentions_of(stream)]
+    answering = [stack for stack, stream in streams.items() if found.answer_of(stream) is not None]
+    return next(iter((*of_stage, *answering, *streams)), None)
 
-    None where there is no residual stream.
-    """
-    stacks = stacks_of(run)
-    if run.seen is None:
-        return next((stack for stack in stacks if stage.startswith(f"{stack}.")), stacks[-1] if stacks else None)
-    found, near = contributions_in(run), run.seen.attention_near(stage)
-    of_stage = [stack for stack in stacks if near and near.path in found.attentions_of(_stream(run, stack))]
-    answering = [stack for stack in stacks if found.answer_of(_stream(run, stack)) is not None]
-    return next(iter((*of_stage, *answering, *stacks)), None)
+
+def _attention_near(run: Run, stage: str) -> str | None:
+    """The attention that is nearest to a stage; None where none is near."""
+    if run.seen is not None:
+        near = run.seen.attention_near(stage)
+        return None if near is None else near.path
+    module = max(attention_modules(run.trace), key=lambda one: n_shared(one, stage), default="")
+    return f"{module}.weights" if n_shared(module, stage) else None
 
 
 def taken_at(run: Run, stack: str, query: int) -> Taken:
@@ -149,31 +143,47 @@ def taken_at(run: Run, stack: str, query: int) -> Taken:
 
 def followed_in(run: Run, stack: str) -> FollowedStream:
     """One stream of a run, in the sequence that is looked at."""
-    if run.seen is not None:
-        return _followed_as_seen(run, run.seen, stack)
-    predicts = stack == stacks_of(run)[-1]
-    stream = _stream(run, stack)
+    found, seen = contributions_in(run), run.seen
+    stream = found.streams[stacks_of(run).index(stack)]
+    tokens, answer = _read(run, stack)[0], found.answer_of(stream)
+    if seen is None:
+        expects_next, tolerance = run.settings.architecture != "encoder", TOLERANCE
+    else:
+        expects_next = seen.causal is True or is_of_decoder(seen.trace[stack].module)
+        tolerance = _OF_OTHERS if is_exact(run.trace[stream.path].value) else _ROUNDED
+    is_read_on = "target" in run.batches and tokens.sequence == "source"
+    end = (say("to_the_decoder") if is_read_on else say("end"), stream.path)
     return FollowedStream(
-        contributions_in(run),
+        found,
         stream,
-        item=0,
-        tokens=tokens_of(run, stack),
-        read=lambda path: (run.axes(path)[1], run.trace[path].value[0]),
+        0 if seen is None else run.item,
+        tokens=tokens,
+        read=lambda path: _read(run, path)[1:],
         head_label=run.head_label,
         vocabulary=run.vocabulary,
-        end=(say("prediction"), "probabilities") if predicts else (say("to_the_decoder"), stream.path),
-        expects_next=run.settings.architecture != "encoder",
-        tolerance=TOLERANCE,
+        end=end if answer is None else (say("prediction"), answer if seen else "probabilities"),
+        expects_next=expects_next,
+        tolerance=tolerance,
     )
 
 
-def tokens_of(run: Run, stack: str) -> Axis:
-    """The tokens of a stream."""
+def _read(run: Run, path: str) -> tuple[Axis, Axis, Tensor]:
+    """The queries and the keys of an attention, and its weights, (1 or H, Tq, Tk)."""
     if run.seen is None:
-        return run.axes(f"{stack}.inputs.embedded")[0]
-    attention = run.seen.trace[stack]
-    labels = run.seen.labels(attention, run.item)[0] or tuple(map(str, range(attention.shape[2])))
-    return _axis("query", labels, _is_of_target(run.seen, attention))
+        return *run.axes(path), run.trace[path].value[0]
+    attention = run.seen.trace[path]
+    if attention.weights is None:
+        raise ValueError(f"no weights of {attention.path} were kept")
+    labels = run.seen.labels(attention, run.item)
+    queries, keys = (
+        known or tuple(map(str, range(size))) for known, size in zip(labels, attention.shape[2:], strict=True)
+    )
+    is_target = is_of_decoder(attention.module) and "target" in run.batches
+    return (
+        _axis("query", queries, is_target),
+        _axis("key", keys, is_target and not is_cross(attention)),
+        plane(attention.weights, run.item),
+    )
 
 
 def contributions_in(run: Run) -> Contributions:
@@ -184,6 +194,8 @@ def contributions_in(run: Run) -> Contributions:
 def _contributions(run: Run) -> Contributions:
     if run.seen is not None:
         return contributions_of(run.seen.trace)
+    if not any(path.endswith(".residual1") for path in run.trace):
+        return Contributions({}, {}, {}, {})
     nodes = {path: wiring.node for path, wiring in wirings(run).items()}
     return Contributions(
         {path: None if isinstance(node, Constant) else node for path, node in nodes.items()},
@@ -194,43 +206,6 @@ def _contributions(run: Run) -> Contributions:
             for module in attention_modules(run.trace)
         },
     )
-
-
-def _stream(run: Run, stack: str) -> Stream:
-    found = contributions_in(run)
-    if run.seen is None:
-        return next(stream for stream in found.streams if stream.path.startswith(f"{stack}."))
-    return next(stream for stream in found.streams if found.attentions_of(stream)[0] == stack)
-
-
-def _followed_as_seen(run: Run, seen: WatchedRun, stack: str) -> FollowedStream:
-    """One stream of a pass that was watched."""
-    found, stream, first = contributions_in(run), _stream(run, stack), seen.trace[stack]
-    is_target, answer = _is_of_target(seen, first), found.answer_of(stream)
-
-    def read(path: str) -> tuple[Axis, Tensor]:
-        attention = seen.trace[path]
-        if attention.weights is None:
-            raise ValueError(f"no weights of {attention.path} were kept")
-        keys = seen.labels(attention, run.item)[1] or tuple(map(str, range(attention.shape[3])))
-        return _axis("key", keys, is_target and not is_cross(attention)), plane(attention.weights, run.item)
-
-    return FollowedStream(
-        found,
-        stream,
-        run.item,
-        tokens=tokens_of(run, stack),
-        read=read,
-        head_label=lambda head: say("head", head=head),
-        vocabulary=run.vocabulary,
-        end=(say("end"), stream.path) if answer is None else (say("prediction"), answer),
-        expects_next=seen.causal is True or is_of_decoder(first.module),
-        tolerance=_OF_OTHERS if is_exact(run.trace[stream.path].value) else _ROUNDED,
-    )
-
-
-def _is_of_target(seen: WatchedRun, attention: Attention) -> bool:
-    return is_of_decoder(attention.module) and bool(seen.trace.texts.decoder)
 
 
 def _axis(name: str, labels: Sequence[str], is_target: bool) -> Axis:

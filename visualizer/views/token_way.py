@@ -12,7 +12,7 @@ from visualizer.components.token_way.element import TokenWay, token_way
 from visualizer.guide.walking import light_at
 from visualizer.pictures.token_way import NotFollowedError, stack_of, stacks_of, taken_at
 from visualizer.routes.address import MOST_IN_MESSAGE, picture_address
-from visualizer.runs.paths import layer_of
+from visualizer.runs.paths import layer_of, without_layer
 from visualizer.runs.recorded import token_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import visible_whole
@@ -24,6 +24,8 @@ from visualizer.state.places import listeners
 from visualizer.views.predict.covered import covered
 
 say = texts_of(__name__)
+
+_FINAL_NORMS = ("encoder.norm", "decoder.norm")
 _logger = logging.getLogger(__name__)
 
 
@@ -57,7 +59,7 @@ def render(run: Run, selection: Selection) -> None:
     check = taken.check()
     if not check.holds and run.interventions:
         check = Check(say("edited"), None)
-    st.caption(taken.caption(check, say("of_norm") if way.parts[-1].path == f"{stack}.norm" else ""))
+    st.caption(taken.caption(check, say("of_norm") if way.parts[-1].path in _FINAL_NORMS else ""))
 
 
 def _nothing_to_follow(run: Run) -> str:
@@ -85,8 +87,7 @@ def _address(run: Run, selection: Selection, stack: str, way: TokenWay) -> str |
     """Return the address of the ways of these tokens; None where it has none, or they come with the message."""
     if way.n_weights <= MOST_IN_MESSAGE:
         return None
-    stage = f"{stack}.weights" if run.seen is None else stack
-    batch = selection.batch if run.seen is None else 0
+    stage, batch = (without_layer(stack), selection.batch) if run.seen is None else (stack, 0)
     middle = way.first + way.norms.shape[1] // 2
     shown = replace(selection, stage=stage, query=middle, batch=batch)
     return picture_address("way", run.settings, shown, recorded=token_of(run))

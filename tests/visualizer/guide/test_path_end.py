@@ -37,7 +37,7 @@ def test_an_encoder_which_writes_nothing_leads_on_to_the_comparison():
 def test_who_opened_a_stage_in_follow_a_token_is_offered_the_way_back():
     app = open_app(view="way", query="3")
     path = "encoder.layers.0.self_attention.weights"
-    tell(app, "token_way_encoder", "open", path=path, query=3, head=1)
+    tell(app, "token_way_encoder.layers.0.self_attention.weights", "open", path=path, query=3, head=1)
     assert chosen(app, "view") == "step"
     app.button("back_to_the_way").click().run()
     assert chosen(app, "view") == "way"

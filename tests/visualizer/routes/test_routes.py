@@ -220,7 +220,7 @@ def test_a_stage_is_sent_with_its_inputs_and_in_every_head(client):
 
 def test_the_ways_of_tokens_are_sent_as_the_page_draws_them(client):
     run = run_of(LINK).alone()
-    expected = taken_at(run, "encoder", 1)
+    expected = taken_at(run, stacks_of(run)[0], 1)
     answer = client.get(f"/pictures/way?{urlencode(LINK | {'query': '1'})}")
     assert answer.content == expected.packed("exact")
     header, arrays = unpacked(client.get(f"{answer.url}&precision=16").content)

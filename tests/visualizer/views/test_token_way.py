@@ -33,10 +33,11 @@ def taken(run, stage="decoder.", query=3):
 def test_a_stack_is_followed_from_its_input_through_every_sum_and_norm(variant):
     run = run_of(variant)
     for stack in stacks_of(run):
+        part = stack.partition(".")[0]
         normed = "norm" if run.settings.norm == "post" else "never"
         names = ("embedded", "residual", normed)
-        expected = [path for path in run.trace if path.startswith(stack) and path.split(".")[-1].startswith(names)]
-        expected += [f"{stack}.norm"] * (f"{stack}.norm" in run.trace and f"{stack}.norm" not in expected)
+        expected = [path for path in run.trace if path.startswith(part) and path.split(".")[-1].startswith(names)]
+        expected += [f"{part}.norm"] * (f"{part}.norm" in run.trace and f"{part}.norm" not in expected)
         followed = followed_in(run, stack)
         places = list(followed.found.places(followed.stream))
         assert [place.path for place in places] == expected
@@ -75,7 +76,7 @@ def test_every_part_has_the_name_and_the_stage_of_what_wrote_it():
 
 def test_a_head_is_what_its_ablation_takes_from_the_output():
     run = run_of("decoder")
-    followed, module = followed_in(run, "decoder"), "decoder.layers.0.self_attention"
+    followed, module = followed_in(run, stack_of(run, "decoder.")), "decoder.layers.0.self_attention"
     place = next(one for one in followed.found.places(followed.stream) if one.path.endswith("0.residual1"))
     head = next(i for i, term in enumerate(place.terms) if term.head == 1)
     without = torch.ones(run.settings.n_heads, 1, 1)
@@ -104,10 +105,10 @@ def test_the_parts_sum_to_the_stream_and_the_way_ends_in_the_prediction(variant)
 @pytest.mark.parametrize("variant", ["decoder", "pre-norm", "final norm"])
 def test_the_lens_applies_the_last_norm_that_belongs_to_no_layer_at_every_stop(variant):
     run = run_of(variant)
-    stack = stacks_of(run)[-1]
-    followed = followed_in(run, stack)
-    stream = run.trace[f"{stack}.inputs.embedded"].value[0]
-    norm = dict(run.model.get_submodule(stack).named_children()).get("norm") or torch.nn.Identity()
+    stack = stack_of(run, "logits")
+    part, followed = stack.partition(".")[0], followed_in(run, stack)
+    stream = run.trace[f"{part}.inputs.embedded"].value[0]
+    norm = dict(run.model.get_submodule(part).named_children()).get("norm") or torch.nn.Identity()
     expected = run.model.unembedding(norm(stream))
     torch.testing.assert_close(followed.found.lens(followed.stream, stream), expected)
 
@@ -127,7 +128,7 @@ def test_the_shares_of_all_parts_of_a_stop_before_any_norm_sum_to_one():
 
 def test_of_a_long_text_through_a_large_model_the_tokens_around_the_chosen_one_travel():
     run = compute_run(Settings(text="a b " * 150, n_layers=4, n_heads=8, d_model=64, weights="random"))
-    followed = followed_in(run, "encoder")
+    followed = followed_in(run, stack_of(run, "encoder."))
     window = window_of(followed, 100)
     every = len(run.tokens["source"].labels)
     assert 100 in range(window.start, window.stop)
@@ -149,10 +150,10 @@ def test_the_view_says_that_the_parts_sum():
 
 def test_another_token_and_the_stage_of_a_part_are_chosen_in_the_picture():
     app = open_app(view="way", query="3")
-    tell(app, "token_way_encoder", "shown", query=4, layer=1)
+    tell(app, "token_way_encoder.layers.0.self_attention.weights", "shown", query=4, layer=1)
     assert dict(app.query_params) == {"view": "way", "query": "4", "layer": "1"}
     path = "encoder.layers.1.self_attention.weights"
-    tell(app, "token_way_encoder", "open", path=path, query=4, head=1)
+    tell(app, "token_way_encoder.layers.0.self_attention.weights", "open", path=path, query=4, head=1)
     assert chosen(app, "view") == "step"
     assert dict(app.query_params) == {"query": "4", "head": "1", "layer": "1"}
     assert chosen(app, "stage") == "encoder.self_attention.weights"

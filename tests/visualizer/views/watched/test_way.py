@@ -143,7 +143,7 @@ def test_of_an_encoder_and_a_decoder_either_stream_is_followed(tmp_path):
     assert len(choice.options) == 2
     choice.select(next(option for option in choice.options if option.startswith("encoder"))).run()
     assert not app.exception
-    assert way_of(app)["end"][0] == "to the output"
+    assert way_of(app)["end"][0] == "to the decoder"
 
 
 def test_a_stream_that_cannot_be_taken_apart_has_a_sentence(tmp_path, monkeypatch):
