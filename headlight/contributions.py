@@ -379,8 +379,11 @@ class Contributions:
                 yield stream
 
     def _has_a_row_for_each_token(self, stream: Stream) -> bool:
-        """False where tokens are sent to experts with attentions of their own, which have other rows."""
+        """False where tokens are sent to experts or windows with attentions of their own, which have other rows."""
         n_items, n_tokens = self._shape_of(stream)
+        shape = self._values[stream.path].shape
+        if len(shape) > 2 and n_items not in shape[:2]:
+            return False
         *steps, last = (self._values[path].shape[:-1].numel() for path in stream.steps)
         return last == n_items * n_tokens and set(steps) <= {1, n_tokens, last}
 
@@ -622,11 +625,13 @@ def contributions_of(trace: Trace) -> Contributions:
         if attention.context is None:
             continue
         context = attention.context.reshape(*attention.shape[:3], -1)
-        stages = [each for each in trace.stages.values() if each.module == attention.module and each.path in values]
+        modules = (attention.module, attention.module.rpartition(".")[0])  # a softmax can be a module of its own
+        stages = [each for each in trace.stages.values() if each.module in modules and each.path in values]
         new = [each for each in stages if each.path not in contexts and each.path not in multi_head]
-        call = next((each for each in new if each.operation == _MULTI_HEAD), None)
+        own = [each for each in new if each.module == attention.module]
+        call = next((each for each in own if each.operation == _MULTI_HEAD), None)
         if call is not None and isinstance(call.node, Operation):
-            last = next((each for each in new if each.operation == "fused"), call)
+            last = next((each for each in own if each.operation == "fused"), call)
             multi_head[last.path] = MultiHead(attention.path, context, call.node)
             continue
         # the last one, since a lone token's values are its context too

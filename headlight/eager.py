@@ -190,6 +190,10 @@ class Softmax:
     roles: tuple[Role | Literal[""], ...]
 
 
+Matrices = tuple[Tensor, Tensor, Tensor]
+"""Weights (..., Tq, Tk), values (..., Tk, Dv) and their product (..., Tq, Dv)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Meeting:
     """The product of weights and values.
@@ -202,7 +206,7 @@ class Meeting:
         has_queries: whether several queries share the values: not where each has values of its own.
         columns: which part of it.
         value: the values.
-        output: the product; None where its axes are in another order.
+        matrices: weights, values and product; None where they are not matrices.
     """
 
     weights: Tensor
@@ -212,7 +216,7 @@ class Meeting:
     has_queries: bool
     columns: slice
     value: Tensor
-    output: Tensor | None
+    matrices: Matrices | None
 
 
 class Draft(Protocol):
@@ -306,7 +310,11 @@ class EagerAttentions:
 
     def _product(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         left, right = _arguments(args, kwargs, "input", "other", "mat2")[:2]
-        if not self._to_values((left, -1, -2), (right, -2, -1), output) and self._are_activations(left, right):
+
+        def matrices(weights: Tensor) -> Matrices | None:
+            return (left, right, output) if weights is left else None
+
+        if not self._to_values((left, -1, -2), (right, -2, -1), matrices) and self._are_activations(left, right):
             self._keep(output, Scores(left.detach(), right.detach().mT, _of_matrices(output.dim())), None)
 
     def _product_added(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
@@ -334,7 +342,11 @@ class EagerAttentions:
         for tensor, letters, others in ((left, one, other), (right, other, one)):
             own = [i for i, letter in enumerate(letters) if letter in result and letter not in others]
             factors.append((tensor, letters.index(summed[0]), own[-1] if own else None))
-        if self._to_values(factors[0], factors[1], None):
+
+        def matrices(weights: Tensor) -> Matrices | None:
+            return _as_matrices(*((left, one), (right, other))[:: 1 if weights is left else -1], (output, result))
+
+        if self._to_values(factors[0], factors[1], matrices):
             return
         of_keys = [letter for letter in result if letter not in one]
         of_queries = [letter for letter in result if letter not in other]
@@ -558,15 +570,15 @@ class EagerAttentions:
         if note is not None:
             self._keep(output, note, axes)
 
-    def _to_values(self, left: Factor, right: Factor, output: Tensor | None) -> bool:
+    def _to_values(self, left: Factor, right: Factor, matrices: Callable[[Tensor], Matrices | None]) -> bool:
         """Take note of the product of weights with another factor; return True if one of two factors was weights.
 
         Args:
             left: the first factor.
             right: the second one.
-            output: the product; None where its axes are in another order.
+            matrices: gives both and their product, by that of the two which is the weights.
         """
-        for (weights, axis, query), (value, *_), product in ((left, right, output), (right, left, None)):
+        for (weights, axis, query), (value, *_) in ((left, right), (right, left)):
             note, axes = self._entry(weights)
             if not isinstance(value, Tensor) or not self._are_activations(value):
                 continue
@@ -577,6 +589,7 @@ class EagerAttentions:
                 of_queries = None if query is None else axes.origin(query)
                 has_queries = query is not None and not axes.is_new(query)
                 origin = axes.origin(axis)
+                product = matrices(weights)
                 note.completed(Meeting(weights, axis, origin, of_queries, has_queries, columns, value, product))
                 return True
             if isinstance(note, Scores | Exponentials):
@@ -654,6 +667,22 @@ def _arranged(tensor: Tensor, letters: list[str], wanted: list[str]) -> Tensor:
     order = [letter for letter in wanted if letter in letters]
     arranged = tensor.permute([letters.index(letter) for letter in order])
     return arranged[tuple(slice(None) if letter in letters else None for letter in wanted)]
+
+
+def _as_matrices(*lettered: tuple[Tensor, list[str]]) -> Matrices | None:
+    """The weights, the values and the product of an einsum as matrices, by the letters of their axes."""
+    (weights, of_weights), (values, of_values), (product, of_product) = lettered
+    queries = [letter for letter in of_weights if letter in of_product and letter not in of_values]
+    columns = [letter for letter in of_values if letter in of_product and letter not in of_weights]
+    if not queries or len(columns) != 1:
+        return None
+    (key,) = (letter for letter in of_weights if letter not in of_product)
+    shared = [letter for letter in of_product if letter not in (queries[-1], columns[0])]
+    return (
+        _arranged(weights, of_weights, [*shared, queries[-1], key]),
+        _arranged(values, of_values, [*shared, key, columns[0]]),
+        _arranged(product, of_product, [*shared, queries[-1], columns[0]]),
+    )
 
 
 def _axis(args: Arguments, kwargs: Keywords) -> int | None:

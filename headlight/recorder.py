@@ -391,9 +391,9 @@ class EagerDraft:
 
     def _compared(self, meeting: Meeting) -> tuple[float | None, Tensor | None, Tensor | None]:
         """The distance of the context from the same in full precision, and the values and the context kept."""
-        weights, value, output = meeting.weights, meeting.value, meeting.output
-        if output is None or self._weights is None:
+        if meeting.matrices is None or self._weights is None:
             return None, None, None
+        weights, value, output = meeting.matrices
         exactly = self._weights.dtype
         if weights.dtype is exactly and self._copied is None:
             return None, None, None

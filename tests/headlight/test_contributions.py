@@ -203,3 +203,65 @@ def test_a_term_names_its_attention():
     heads = [term for term in last.terms if term.kind == "head"]
     assert [found.attention_of(term) for term in heads] == [path for path in trace.paths for _ in range(4)]
     assert Term("embedding", "model.embed_tokens.embedding") in last.terms
+
+
+class SoftmaxAsModule(nn.Module):
+    """Attention whose softmax is a module, and whose products are any two functions."""
+
+    def __init__(self, scores, mixed):
+        super().__init__()
+        self.scores, self.mixed = scores, mixed
+        self.projections, self.output = nn.Linear(8, 24), nn.Linear(8, 8)
+        self.attend = nn.Softmax(-1)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (2, 4)) for part in self.projections(x).chunk(3, -1))
+        return x + self.output(self.mixed(self.attend(self.scores(q, k)), v).flatten(2))
+
+
+@pytest.mark.parametrize(
+    ("scores", "mixed"),
+    [
+        ("bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"),
+        ("bqhd,bkhd->bhqk", "... h q k, ... k h d -> ... q h d"),
+        ("bkhd,bqhd->bhkq", "bkhd,bhqk->bqhd"),
+    ],
+)
+def test_attention_by_einsum_with_a_softmax_of_its_own_is_followed(scores, mixed):
+    def product(q, k):
+        found = torch.einsum(scores, *((k, q) if scores.startswith("bk") else (q, k)))
+        return found.mT if scores.endswith("kq") else found
+
+    def context(weights, v):
+        return torch.einsum(mixed, *((v, weights) if mixed.startswith("bk") else (weights, v)))
+
+    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(*(SoftmaxAsModule(product, context) for _ in range(2)))
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(x)
+    for attention in trace:
+        values = attention.value.unflatten(0, (2, -1)) if attention.value.dim() == 3 else attention.value
+        torch.testing.assert_close(attention.context, attention.weights @ values)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    assert found.attentions_of(stream) == trace.paths == ("0.attend", "1.attend")
+    (*_, last) = found.places(stream, item=1)
+    assert last.difference < 1e-6
+    assert len([term for term in last.terms if term.kind == "head"]) == 4
+    torch.testing.assert_close(last.parts.sum(0).float(), output[1])
+
+
+def test_attentions_of_windows_write_to_no_stream():
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+        def forward(self, x):
+            windows = x.roll(1, 1).reshape(-1, 3, 8)
+            return x + self.attention(windows, windows, windows)[0].reshape(x.shape)
+
+    with torch.no_grad(), headlight.watch(Windows(), keep="all") as trace:
+        trace_of = torch.randn(1, 12, 8, generator=torch.Generator().manual_seed(0))
+        Windows()(trace_of)
+    assert contributions_of(trace).streams == ()
