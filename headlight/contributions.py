@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from headlight.stages import CHANGES_OF_SHAPE, may_write
+from headlight.stages import CHANGES_OF_SHAPE, may_write, value_of
 from headlight.trace import Trace
 from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput, inputs_of
 
@@ -33,6 +33,7 @@ _ADDED = frozenset(("add", "iadd", "sub", "isub"))
 _MULTIPLIED = frozenset(("mul", "imul", "div", "idiv", "truediv", "true_divide"))
 _NORMS = {"layer_norm": inspect.signature(F.layer_norm), "rms_norm": inspect.signature(F.rms_norm)}
 _PASSED = CHANGES_OF_SHAPE | _NORMS.keys() | {"dropout", "neg", "mean"}
+_FILLED = frozenset(("masked_fill", "where"))
 _INPUT_OF = {"linear": 0, "matmul": 0, "addmm": 1}
 _MULTI_HEAD = "multi_head_attention_forward"
 _CLOSE = 1e-3
@@ -318,13 +319,15 @@ class Contributions:
         if node.name in _ADDED:
             is_of_tensors = all(isinstance(each, Slot) for each in node.arguments) and not node.keywords
             return node.inputs if is_of_tensors and len(node.inputs) == 2 else ()
-        if node.name not in _MULTIPLIED | _PASSED:
+        if node.name not in _MULTIPLIED | _PASSED | _FILLED:
             return ()
         shape, undropped = self._shape(node), _undropped(node)
         if shape is None:
             return ()
         if undropped is not node:
             return (undropped,) if self._shape(undropped) == shape else ()
+        if node.name in _FILLED:
+            return ()
         if node.name in _MULTIPLIED:
             of_stages = [part for part in node.inputs if _reads_a_stage(part) and self._shape(part) == shape]
             is_divisor = "div" in node.name and of_stages == list(node.inputs[1:])
@@ -675,15 +678,36 @@ def _bias_at(path: str, node: Node) -> Term:
 
 
 def _undropped(node: Operation) -> Node:
-    """The input of dropout, written out too: ``x * drawn / keep``; the operation itself where it is none."""
+    """The input of what sets some numbers to zero: dropout, written out too (``x * drawn / keep``), or a mask.
+
+    The operation itself where it is none.
+    """
     inner: Node = node
     is_dropped = False
-    while isinstance(inner, Operation) and (inner.name == "dropout" or inner.name in _MULTIPLIED):
-        if not all(isinstance(other, Constant) for other in inner.inputs[1:]):
+    while isinstance(inner, Operation):
+        if inner.name in _FILLED:
+            if (unfilled := _unfilled(inner)) is None:
+                break
+            inner, is_dropped = unfilled, True
+        elif inner.name == "dropout" or inner.name in _MULTIPLIED:
+            if not all(isinstance(other, Constant) for other in inner.inputs[1:]):
+                break
+            is_dropped |= inner.name == "dropout" or len(inner.inputs) > 1
+            inner = inner.inputs[0]
+        else:
             break
-        is_dropped |= inner.name == "dropout" or len(inner.inputs) > 1
-        inner = inner.inputs[0]
     return inner if is_dropped else node
+
+
+def _unfilled(node: Operation) -> Node | None:
+    """The numbers of which a mask sets some to zero; None where it sets them to anything else."""
+    arguments = (*node.arguments, *node.keywords.values())
+    numbers, fill = arguments[1 if node.function is torch.where else 0], arguments[2]
+    if isinstance(fill, Slot):
+        filled = node.inputs[fill.index]
+        is_outside = all(isinstance(leaf, Constant) for leaf in _leaves(filled))
+        fill = 1 if not is_outside or bool(value_of(filled, {}, {}).any()) else 0
+    return node.inputs[numbers.index] if isinstance(numbers, Slot) and fill == 0 else None
 
 
 def _is_closed(node: Node) -> bool:

@@ -97,6 +97,7 @@ class _Mask:
     n_items: int
     n_heads: int
     description: Description
+    is_padded: bool
     knows_padding: bool = True
 
     @property
@@ -137,8 +138,9 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
     for (number, _), members in places.items():
         items, heads = (tuple(sorted({member[axis] for member in members})) for axis in (0, 1))
         mask = masks.values[number]
-        description = describe(mask, tokens[items[0]])
-        yield _Mask(mask, items, heads, batch, n_heads, description, knows_padding)
+        known = tokens[items[0]]
+        is_padded = bool(known.key_is_padding.any())
+        yield _Mask(mask, items, heads, batch, n_heads, describe(mask, known), is_padded, knows_padding)
 
 
 class _Different:
@@ -323,11 +325,10 @@ def _worded(attention: Attention, masks: Sequence[_Mask]) -> tuple[tuple[str, De
         tokens = Tokens.without_padding(*attention.shape[2:])
         return (("", Description("not read", None, tokens)),)
     first = {mask.description.words: mask for mask in reversed(masks)}
-    with_padding = {
-        _bare(mask) for mask in masks if mask.description.intent is not None and mask.description.intent.padding
-    }
+    padded = [mask for mask in masks if mask.is_padded]
+    with_padding = {_bare(mask) for mask in padded if (intent := mask.description.intent) and intent.padding}
     left = [mask for mask in masks if first[mask.description.words] is mask]
-    left = [mask for mask in left if not (_is_without_padding(mask) and _bare(mask) in with_padding)]
+    left = [mask for mask in left if mask.is_padded or _bare(mask) not in with_padding]
     if len(left) == 1:
         return (("", left[0].description),)
     return tuple((mask.where, mask.description) for mask in left)
@@ -337,10 +338,6 @@ def _bare(mask: _Mask) -> Intent | None:
     """Return the intention that the mask follows, padding aside."""
     intent = mask.description.intent
     return None if intent is None else replace(intent, padding=False)
-
-
-def _is_without_padding(mask: _Mask) -> bool:
-    return not bool(mask.description.tokens.key_is_padding.any()) and mask.description.intent is not None
 
 
 def _findings(

@@ -268,8 +268,10 @@ class Seen:
     def has_heads_first(self, attention: Attention, n_sequences: int | None) -> bool:
         """True where its axes are (H, B, Tq, Tk): by their sizes, or by the order of its queries in memory."""
         one, two = attention.shape[:2]
-        if two != n_sequences or two == 1:
+        if two != n_sequences:
             return False
+        if two == 1:  # the heads of one sequence, where these share an axis
+            return one > 1
         return bool(one % two) or (one == two and self._strides[0] < self._strides[1])
 
 

@@ -79,6 +79,9 @@
       if (element.matches(".stage-map .all:not([aria-pressed=true])")) element.click();
       if (element.scrollLeft || element.scrollTop) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
     }
+    for (let folded; (folded = [...within(document)].find((one) => one.matches(".tree-fold[aria-expanded=false]"))); ) {
+      folded.click(); // draws the tree anew
+    }
     if (document.fullscreenElement) document.exitFullscreen();
   }
 
