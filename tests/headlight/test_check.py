@@ -84,6 +84,24 @@ def test_the_table_names_masks_biases_shared_heads_and_caches():
     assert not report.findings
 
 
+def test_keys_hidden_in_one_sequence_alone_are_said_of_that_one():
+    allowed = torch.ones(2, 1, 1, 6, dtype=torch.bool)
+    allowed[1, ..., 4:] = False
+    (row, _) = headlight.check(stacked(partial(sdpa, attn_mask=allowed)), vectors()).rows
+    assert [(where, said.words) for where, said in row.descriptions] == [
+        ("item 0", "every query sees every key"),
+        ("item 1", "bidirectional, keys 4 and 5 hidden from every query"),
+    ]
+
+
+def test_the_heads_of_one_sequence_are_heads_where_they_are_its_first_axis():
+    def attend(q, k, v):
+        of_heads = written_out()(*(each.flatten(0, 1) for each in (q, k, v)))
+        return of_heads.unflatten(0, q.shape[:2])
+
+    assert "4 heads" in str(headlight.check(stacked(attend), vectors(batch=1)))
+
+
 def test_the_table_is_text_and_escaped_html():
     report = headlight.check(nn.ModuleDict({"<b>": masked(causal(6))})["<b>"], vectors())
     assert str(report).splitlines()[-1] == "2 attentions seen: no errors, no warnings."

@@ -251,6 +251,38 @@ def test_attention_by_einsum_with_a_softmax_of_its_own_is_followed(scores, mixed
     torch.testing.assert_close(last.parts.sum(0).float(), output[1])
 
 
+@pytest.mark.parametrize(
+    "masked",
+    [
+        lambda x, real: x.masked_fill(~real, 0.0),
+        lambda x, real: torch.where(real, x, 0.0),
+        lambda x, real: x.where(real, torch.zeros(1)),
+        lambda x, real: torch.masked_fill(x, ~real, value=0),
+    ],
+)
+def test_what_a_mask_sets_to_zero_passes_the_parts(masked):
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention, self.linear = nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 8)
+
+        def forward(self, x):
+            real = torch.arange(5)[:, None] < 4
+            x = x + masked(self.attention(x, x, x, need_weights=False)[0], real)
+            return x + masked(self.linear(x), real)
+
+    x, model = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0)), Masked()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(x)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    (*_, last) = found.places(stream)
+    assert [term.kind for term in last.terms] == ["embedding", "head", "head", "bias", "feed_forward", "bias"]
+    assert last.difference < 1e-6
+    torch.testing.assert_close(last.parts.sum(0).float(), output[0])
+    assert not last.parts[1:, 4].any()
+
+
 def test_attentions_of_windows_write_to_no_stream():
     class Windows(nn.Module):
         def __init__(self):
@@ -261,7 +293,8 @@ def test_attentions_of_windows_write_to_no_stream():
             windows = x.roll(1, 1).reshape(-1, 3, 8)
             return x + self.attention(windows, windows, windows)[0].reshape(x.shape)
 
-    with torch.no_grad(), headlight.watch(Windows(), keep="all") as trace:
-        trace_of = torch.randn(1, 12, 8, generator=torch.Generator().manual_seed(0))
-        Windows()(trace_of)
+    model = Windows()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(torch.randn(1, 12, 8, generator=torch.Generator().manual_seed(0)))
+    assert len(trace) == 1
     assert contributions_of(trace).streams == ()
