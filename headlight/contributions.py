@@ -317,8 +317,9 @@ class Contributions:
         if not read or not read <= self._values.keys():
             return ()  # it begins here, or the model wrote over what it reads
         if node.name in _ADDED:
-            is_of_tensors = all(isinstance(each, Slot) for each in node.arguments) and not node.keywords
-            return node.inputs if is_of_tensors and len(node.inputs) == 2 else ()
+            numbers = [each for each in node.arguments if not isinstance(each, Slot)]
+            is_sum = not any(numbers) and not node.keywords and len(node.inputs) + len(numbers) == 2
+            return node.inputs if is_sum else ()
         if node.name not in _MULTIPLIED | _PASSED | _FILLED:
             return ()
         shape, undropped = self._shape(node), _undropped(node)
@@ -445,7 +446,7 @@ class Contributions:
         if not isinstance(node, Operation) or not summands:
             return self._written(node, path, rows)
         parts = [self._parts(part, path, rows, known) for part in summands]
-        if node.name in _ADDED:
+        if len(parts) > 1:
             return parts[0].plus(parts[1], -1 if "sub" in node.name else 1)
         return self._through(node, path, parts[0], rows)
 

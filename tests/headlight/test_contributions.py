@@ -298,3 +298,22 @@ def test_attentions_of_windows_write_to_no_stream():
         model(torch.randn(1, 12, 8, generator=torch.Generator().manual_seed(0)))
     assert len(trace) == 1
     assert contributions_of(trace).streams == ()
+
+
+def test_zero_that_is_added_is_no_part():
+    class Zero(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.attention = nn.Embedding(70, 8), nn.MultiheadAttention(8, 2, batch_first=True)
+
+        def forward(self, ids):
+            x = 0 + (self.embedding(ids) + 0.0)
+            return x + self.attention(x, x, x, need_weights=False)[0]
+
+    model = Zero()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(IDS)
+    found = contributions_of(trace)
+    (*_, last) = found.places(*found.streams)
+    assert [term.kind for term in last.terms] == ["embedding", "head", "head", "bias"]
+    assert last.difference < 1e-6

@@ -149,7 +149,8 @@ def followed_in(run: Run, stack: str) -> FollowedStream:
     if seen is None:
         expects_next, tolerance = run.settings.architecture != "encoder", TOLERANCE
     else:
-        expects_next = seen.causal is True or is_of_decoder(seen.trace[stack].module)
+        is_causal = not seen.looking_ahead if seen.causal is None else seen.causal
+        expects_next = is_causal or is_of_decoder(seen.trace[stack].module)
         tolerance = _OF_OTHERS if is_exact(run.trace[stream.path].value) else _ROUNDED
     is_read_on = "target" in run.batches and tokens.sequence == "source"
     end = (say("to_the_decoder") if is_read_on else say("end"), stream.path)

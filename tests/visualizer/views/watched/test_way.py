@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
 
+import headlight
 from headlight.contributions import Contributions
 from headlight.pretrained.checkpoint import load
 from headlight.pretrained.opening import cost_of, open_checkpoint
@@ -18,6 +21,7 @@ from tests.visualizer.views.watched.test_watched_view import headers, link_of, o
 from visualizer.pictures import token_way
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.watched import WatchedRun
+from visualizer.views.watched.make_example import example_trace
 
 TEXT = "the cat the cat un the"
 
@@ -154,3 +158,31 @@ def test_a_stream_that_cannot_be_taken_apart_has_a_sentence(tmp_path, monkeypatc
     app = opened("gpt2", tmp_path)
     assert not app.exception
     assert "cannot be taken apart" in app.info[0].value
+
+
+class Decoder(nn.Module):
+    """A causal attention over embeddings, in one sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.projection = nn.Embedding(9, 8), nn.Linear(8, 8)
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        heads = x.unflatten(-1, (2, 4)).transpose(1, 2)
+        context = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True)
+        return x + self.projection(context.transpose(1, 2).flatten(2))
+
+
+def test_a_recording_predicts_what_follows_where_no_token_sees_a_later_one(tmp_path):
+    def expects_next(trace):
+        operations = run_of_operations(WatchedRun(trace, ""))
+        return token_way.followed_in(operations, token_way.stacks_of(operations)[0]).expects_next
+
+    causal = Decoder()
+    with torch.no_grad(), headlight.watch(causal, keep="all") as trace:
+        causal(torch.tensor([[1, 2, 3]]))
+    assert expects_next(trace)
+    assert not expects_next(example_trace())  # in one of its layers they do
+    watched, _, _ = taken("bert", tmp_path)
+    assert not expects_next(watched.trace)
