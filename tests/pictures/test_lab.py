@@ -121,6 +121,16 @@ def look_at(app, page, attention):
     update_all(page, app)
 
 
+def test_what_is_said_of_an_act_is_gone_with_the_focus(show_link):
+    page = show_link(**LINK)
+    said = picture(page, PAINTER).locator("[aria-live=polite].visually-hidden").filter(has_text="cells blocked")
+    invert = page.get_by_role("button", name="Invert", exact=True)
+    invert.click()
+    expect(said).to_have_count(1)
+    invert.blur()
+    expect(said).to_have_count(0)
+
+
 def test_what_was_painted_in_one_case_is_not_undone_in_the_next(show):
     app = run_of(view="lab")
     page = show(pictures_in(app))

@@ -92,6 +92,7 @@ class MaskPainter extends Picture {
       ...this.status.hints,
     ]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
+    this.frame.addEventListener("focusout", () => setText(this.surface.live, "")); // what was said of the last act
     this.root.prepend(this.frame);
     this.pointer = new CellPointer(this, this.surface, (place) => this.linesOf(place));
   }
