@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from headlight.passes import LOOK_UPS
 from headlight.stages import CHANGES_OF_SHAPE, may_write, value_of
 from headlight.trace import Trace
 from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput, inputs_of
@@ -223,13 +224,14 @@ class Contributions:
 
     def scaled(self, term: Term, stream: Stream) -> str:
         """The last stage of a stream that holds a term and nothing else: an embedding that was scaled."""
-        return [path for path in stream.steps if self._writers[path] == {term.path}][-1]
+        alone = (path for path in stream.steps if self._writers[path] == {term.path})
+        return [term.path, *alone][-1]
 
     # The logit lens ----------------------------------------------------------------------------------------------
 
     def answer_of(self, stream: Stream) -> str | None:
         """The stage of the logits of every token that are computed from the end of a stream; None without one."""
-        sizes = {self._n_embedded(path) for path in self._nodes}
+        sizes = {len(self._value(table)) for node in self._nodes.values() for table in _tables(node)}
         n_rows = self._values[stream.end].shape[:-1].numel()
         for path in reversed(list(self._values)):
             if path in {each.path for each in self.streams}:
@@ -271,19 +273,15 @@ class Contributions:
         """(vocab_size, d_model), where the logits are the last stage of a stream times a matrix; else None."""
         answer = self.answer_of(stream)
         node = None if answer is None else self._nodes[answer]
-        if not isinstance(node, Operation) or node.name != "linear":
+        if not isinstance(node, Operation) or node.name not in _INPUT_OF:
             return None
-        read, weight = node.inputs[:2]
+        place = _INPUT_OF[node.name]
+        read, weight = node.inputs[place : place + 2]
         while isinstance(read, Operation) and read.name in CHANGES_OF_SHAPE:
             read = read.inputs[0]
-        return self._value(weight) if read == StageInput(stream.path) else None
-
-    def _n_embedded(self, path: str) -> int:
-        """The number of tokens an embedding knows; 0 of another stage."""
-        node = self._nodes[path]
-        if not isinstance(node, Operation) or node.name != "embedding":
-            return 0
-        return max(len(self._value(part)) for part in node.inputs if isinstance(part, ParameterInput))
+        if read != StageInput(stream.path):
+            return None
+        return self._value(weight) if node.name == "linear" else self._value(weight).mT
 
     def _between(self, last: str, ends: Collection[str]) -> list[str]:
         """Every stage that one was computed from, and itself, back to some ends, with these."""
@@ -663,10 +661,21 @@ def _begun(node: Node | None, path: str) -> Term:
     parameters = [leaf.name for leaf in _leaves(node) if isinstance(leaf, ParameterInput)]
     if any(map(_OF_POSITIONS.search, (path, *parameters))):
         return Term("position", path)
-    is_given = isinstance(node, Constant) and _are_vectors(node.value)
-    if is_given or (isinstance(node, Operation) and node.name == "embedding"):
+    are_vectors = isinstance(node, Constant) and _are_vectors(node.value)
+    if are_vectors or any(True for _ in _tables(node)):
         return Term("embedding", path)
     return _bias_at(path, node) if isinstance(node, ParameterInput | Constant) else Term("other", path)
+
+
+def _tables(node: Node | None) -> Iterator[ParameterInput]:
+    """The tables in which an expression looks tokens up by their ids."""
+    if not isinstance(node, Operation):
+        return
+    tables = [part for part in node.inputs if isinstance(part, ParameterInput)]
+    if node.name in LOOK_UPS and len(node.inputs) > len(tables):
+        yield from tables
+    for part in node.inputs:
+        yield from _tables(part)
 
 
 def _are_vectors(value: Tensor) -> bool:

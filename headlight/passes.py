@@ -15,7 +15,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from headlight.modules import Arguments, Function, Keywords, RunningModules
 from model.dataflow import name_of
 
-_LOOK_UPS = frozenset(("embedding", "getitem", "index_select"))
+LOOK_UPS = frozenset(("embedding", "getitem", "index_select"))
 """Functions that take the vectors of ids out of a table."""
 
 _ONE_BY_ONE = frozenset(
@@ -233,11 +233,7 @@ class _Notes(TorchFunctionMode):
             self._in_place[args[0]] = False
         elif isinstance(output, Tensor) and output.is_floating_point():
             table = next((tensor for tensor in tensors if tensor.is_floating_point()), None)
-            if (
-                table is None
-                or name not in _LOOK_UPS
-                or (name == "getitem" and not isinstance(table, nn.Parameter))
-            ):
+            if table is None or name not in LOOK_UPS or (name == "getitem" and not isinstance(table, nn.Parameter)):
                 return output
             if not all(in_place):
                 self.is_incomplete = True

@@ -283,7 +283,10 @@ def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, T
 
 
 def _repeats(name: str, args: Arguments, output: object) -> bool:
-    """True if a change of shape writes numbers several times: key/value heads are repeated so."""
+    """True if a change of shape writes numbers several times: heads that are shared, or rows looked up by ids."""
+    if name == "getitem" and isinstance(args[0], nn.Parameter):
+        indices = args[1] if isinstance(args[1], tuple) else args[1:]
+        return any(isinstance(index, Tensor) and index.dtype in (torch.int64, torch.int32) for index in indices)
     if name not in ("reshape", "flatten") or not isinstance(output, Tensor) or not isinstance(args[0], Tensor):
         return False
     tensor = args[0]

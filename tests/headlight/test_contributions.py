@@ -317,3 +317,34 @@ def test_zero_that_is_added_is_no_part():
     (*_, last) = found.places(*found.streams)
     assert [term.kind for term in last.terms] == ["embedding", "head", "head", "bias"]
     assert last.difference < 1e-6
+
+
+class TablesOfItsOwn(nn.Module):
+    """Parameters in place of modules: ids look rows up by an index, and a matrix gives the logits."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.unembedding = nn.Parameter(torch.randn(70, 8)), nn.Parameter(torch.randn(8, 70))
+        self.bias, self.projection = nn.Parameter(torch.randn(70)), nn.Linear(8, 8)
+
+    def forward(self, ids):
+        x = self.table[ids, :]
+        heads = x.unflatten(-1, (2, 4)).transpose(1, 2)
+        weights = (heads @ heads.mT).softmax(-1)
+        weights = torch.where(weights.isnan(), torch.zeros_like(weights), weights)
+        x = x + self.projection((weights @ heads).transpose(1, 2).flatten(2))
+        return torch.addmm(self.bias, x.view(-1, 8), self.unembedding).view(*ids.shape, -1)
+
+
+def test_a_table_that_is_indexed_is_an_embedding_and_any_matrix_unembeds():
+    model = TablesOfItsOwn()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        logits = model(IDS)
+    assert trace[0].remarks == (), "what is set in place of NaN changed no weight"
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    first, *_, last = found.places(stream)
+    assert [(term.kind, term.path) for term in first.terms] == [("embedding", "getitem")]
+    torch.testing.assert_close(last.parts.sum(0).float(), last.stream.float())
+    torch.testing.assert_close(found.lens(stream, last.stream.float()), logits[0])
+    torch.testing.assert_close(found.unembedding_of(stream), model.unembedding.mT)
