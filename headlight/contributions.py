@@ -712,12 +712,15 @@ def _undropped(node: Operation) -> Node:
 def _unfilled(node: Operation) -> Node | None:
     """The numbers of which a mask sets some to zero; None where it sets them to anything else."""
     arguments = (*node.arguments, *node.keywords.values())
+    if len(arguments) != 3:
+        return None
     numbers, fill = arguments[1 if node.function is torch.where else 0], arguments[2]
     if isinstance(fill, Slot):
         filled = node.inputs[fill.index]
-        is_outside = all(isinstance(leaf, Constant) for leaf in _leaves(filled))
-        fill = 1 if not is_outside or bool(value_of(filled, {}, {}).any()) else 0
-    return node.inputs[numbers.index] if isinstance(numbers, Slot) and fill == 0 else None
+        is_zero = all(isinstance(leaf, Constant) for leaf in _leaves(filled)) and not value_of(filled, {}, {}).any()
+    else:
+        is_zero = fill == 0
+    return node.inputs[numbers.index] if isinstance(numbers, Slot) and is_zero else None
 
 
 def _is_closed(node: Node) -> bool:

@@ -135,15 +135,15 @@ def _stop(entry: object, number: int) -> Stop:
     return Stop(title, view, light, words, trial, stage, condition, measure=measure, **places)
 
 
-def _title(entry: object, refusal: str) -> str:
-    if not isinstance(entry, str) or not entry.strip() or len(entry) > LONGEST_TITLE:
+def _title(value: object, refusal: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TITLE:
         raise ValueError(refusal)
-    return entry.strip()
+    return value.strip()
 
 
-def _lines(entry: object, where: str) -> tuple[str, ...]:
+def _lines(value: object, where: str) -> tuple[str, ...]:
     """One text, or several."""
-    lines = [entry] if isinstance(entry, str) else entry
+    lines = [value] if isinstance(value, str) else value
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise ValueError(say("no_texts", where=where))
     if len(lines) > MOST_LINES or any(len(line) > LONGEST_LINE for line in lines):
@@ -154,10 +154,10 @@ def _lines(entry: object, where: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _place(entry: object, name: str, number: int) -> int:
-    if not isinstance(entry, int) or isinstance(entry, bool) or not 0 <= entry <= _PLACES[name]:
+def _place(value: object, name: str, number: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _PLACES[name]:
         raise ValueError(say("place", name=name, number=number, most=_PLACES[name]))
-    return entry
+    return value
 
 
 def _written(stop: Stop) -> dict[str, Any]:
