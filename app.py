@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from visualizer.page import header, opening, sidebar
+from visualizer.page import header, opening_picture, sidebar
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.server.tuning import PAGES, freeze_imports
@@ -16,7 +16,7 @@ from visualizer.state import state
 
 def page_of_visitor() -> None:
     """The page. Its picture is sent before what stands around it, unless it waits for PyTorch to be loaded."""
-    is_first = opening.is_known(state.load()) or is_warm()
+    is_first = opening_picture.is_known(state.load()) or is_warm()
     header.style()
     sidebar.title()
     top = st.container(key="top")
@@ -33,8 +33,8 @@ def page_of_visitor() -> None:
 def picture() -> None:
     """All below the header."""
     header.remarks(choices := state.chosen())
-    if opening.is_known(choices):
-        opening.show(choices)
+    if opening_picture.is_known(choices):
+        opening_picture.show(choices)
         return
     with nullcontext() if is_warm() else header.loading():
         from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from headlight.attentions import Attention
 from headlight.call import broadcast_shapes
+from headlight.mask_words import Tokens
 from headlight.masks.language import parse
 from headlight.masks.lint import Finding
 from headlight.passed_masks import without_repeats
-from headlight.words import Tokens
 from model.masks import with_leading_axes
 
 Mask = str | Tensor | Callable[..., Tensor]

@@ -14,10 +14,10 @@ from torch import Tensor
 from headlight.attentions import Attention
 from headlight.expected import Expected, Mask, cells_of, difference, expected_of
 from headlight.inputs import Padding
+from headlight.mask_words import Description, Tokens, describe
 from headlight.masks.intents import Intent
 from headlight.masks.lint import SEVERITIES, Finding, MaskCase, Severity, lint
 from headlight.masks.mask_case import NUMBER_TYPES, named
-from headlight.words import Description, Tokens, describe
 from model.masks import with_leading_axes
 
 _logger = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headlight.findings import Judged
+from headlight.mask_words import bias_in_words
 from headlight.masks.lint import Finding
 from headlight.masks.mask_case import counted
-from headlight.words import bias_in_words
 
 _COLUMNS = ("attention", "heads", "queries and keys", "mask", "bias")
 

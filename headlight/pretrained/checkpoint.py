@@ -11,8 +11,8 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from headlight.pretrained.places import weight_files
-from headlight.pretrained.sizes import in_words, most_bytes, n_weights
+from headlight.pretrained.checkpoint_places import weight_files
+from headlight.pretrained.memory_needed import in_words, most_bytes, n_weights
 
 Part = Literal["encoder", "decoder", "encoder-decoder"]
 """A kind of model: an encoder reads a text, a decoder continues one, an encoder-decoder turns one into another."""

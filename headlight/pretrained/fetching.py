@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from headlight.pretrained.places import (
+from headlight.pretrained.checkpoint_places import (
     Place,
     cache_folder,
     repository_of,

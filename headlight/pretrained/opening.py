@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headlight.pretrained.checkpoint import DTYPES, SHELF, Checkpoint, Key, Shelf, load, memory_of, refuse_above
+from headlight.pretrained.checkpoint_places import Place, place_of
 from headlight.pretrained.fetching import OnHub, Task, ask_hub, converted_folder, fetch
-from headlight.pretrained.places import Place, place_of
-from headlight.pretrained.sizes import in_words, n_weights_of_gguf
+from headlight.pretrained.memory_needed import in_words, n_weights_of_gguf
 
 Say = Callable[[str, float], None]
 """Takes what is being done, and the fraction done. It raises where the work is to end."""

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import added_mask, in_place_of_errors
-from headlight.pretrained.tokens import Tokenized
+from headlight.pretrained.tokenized import Tokenized
+from headlight.pretrained.watched_pass import added_mask, in_place_of_errors
 from headlight.trace import Trace
 from headlight.watching import watch
 

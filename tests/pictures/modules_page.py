@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Route
 
 from tests.pages import fresh_context
-from visualizer.components.modules import module_text
+from visualizer.components.javascript_modules import module_text
 
 COMPONENTS = Path(__file__).parents[2] / "visualizer" / "components"
 ADDRESS = "http://localhost/"

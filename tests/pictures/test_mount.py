@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pictures.modules_page import scripted_page
-from visualizer.components.modules import ROOT
+from visualizer.components.javascript_modules import ROOT
 
 ENTRY = """import { mounting } from "./mount.js";
 const picture = {

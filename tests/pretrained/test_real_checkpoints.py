@@ -12,14 +12,14 @@ import torch
 from torch.nn import functional as F
 
 from headlight.pretrained.checkpoint import Shelf
+from headlight.pretrained.checkpoint_places import NotInstalledError
+from headlight.pretrained.dependence import depends, padding_ignored, where_it_begins
 from headlight.pretrained.opening import cost_of, open_checkpoint
-from headlight.pretrained.passes import run, with_mask
-from headlight.pretrained.places import NotInstalledError
-from headlight.pretrained.proving import depends, padding_ignored, where_it_begins
 from headlight.pretrained.reader import Reader
-from headlight.pretrained.tokens import Words, pieces_of_ids, tokenized
+from headlight.pretrained.tokenized import Words, pieces_of_ids, tokenized
+from headlight.pretrained.watched_pass import run, with_mask
 from tests.headlight.pretrained.kept_masks import promised_by
-from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS
+from visualizer.views.watched.pretrained.ready_texts import MODEL, READY_TEXTS
 
 pytestmark = pytest.mark.pretrained
 

@@ -10,9 +10,9 @@ from tests.visualizer.sample_runs import VARIANTS, run_of, unmarked
 from visualizer.glossary import AXES, GLOSSARY, entries_of_formula, mask_piece, pieces, shape_pieces
 from visualizer.masks import MASK_NAMES
 from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.stages.explanations import sentences
 from visualizer.stages.registry import ENTRIES, formula_of
 from visualizer.stages.sizes import sizes_of
-from visualizer.stages.texts import sentences
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])

@@ -11,7 +11,7 @@ from tests.test_app import APP, assert_healthy, components, open_app
 from tests.visualizer.routes.test_routes import unpacked
 from visualizer.components.packing import header_of
 from visualizer.page import warming
-from visualizer.page.opening import FILE
+from visualizer.page.opening_picture import FILE
 from visualizer.page.remake_opening import opening_data
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from visualizer import colors
-from visualizer.components.modules import module_text, style_sheet
+from visualizer.components.javascript_modules import module_text, style_sheet
 
 FOLDER = Path(__file__).parent
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from visualizer.components.bundle import bundled
-from visualizer.components.modules import style_sheet
+from visualizer.components.javascript_modules import style_sheet
 from visualizer.components.picture import Picture
 
 _FOLDER = Path(__file__).parent

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from visualizer.guide.facts import facts_at
 from visualizer.guide.known_paths import chosen_path
 from visualizer.guide.path import GuidedPath, Stop
+from visualizer.guide.path_facts import facts_at
 from visualizer.guide.words import PathFacts, holds
 from visualizer.pictures.token_way import stack_of
 from visualizer.runs.paths import attention_modules, layer_of, with_layer, without_layer

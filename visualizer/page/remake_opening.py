@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict
 
 from visualizer.components.token_way.element import token_way
-from visualizer.page.opening import FILE, TOKENS
+from visualizer.page.opening_picture import FILE, TOKENS
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.compute import compute_run
 from visualizer.state.state import FIRST

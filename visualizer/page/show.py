@@ -30,7 +30,7 @@ from visualizer.state import drafts, places, state, widgets
 from visualizer.state.state import Choices
 from visualizer.views import RENDER
 from visualizer.views.citation import citation
-from visualizer.views.edits import edit_menu, edits_made
+from visualizer.views.edit_menu import edit_menu, edits_made
 from visualizer.views.predict.covered import covered
 from visualizer.views.watched.pretrained import door
 from visualizer.views.watched.view import show_checkpoint, show_recording

@@ -14,9 +14,17 @@ from torch import Tensor
 
 from headlight.attentions import Attention
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
-from headlight.pretrained.passes import Pass, Where, in_place_of_errors, memory_of_run, run, with_mask
-from headlight.pretrained.sizes import in_words
-from headlight.pretrained.tokens import Piece, Tokenized, TooLongError, Words, beginning, pieces_of_ids, tokenized
+from headlight.pretrained.memory_needed import in_words
+from headlight.pretrained.tokenized import (
+    Piece,
+    Tokenized,
+    TooLongError,
+    Words,
+    beginning,
+    pieces_of_ids,
+    tokenized,
+)
+from headlight.pretrained.watched_pass import Pass, Where, in_place_of_errors, memory_of_run, run, with_mask
 from headlight.stages import Stage as SeenOperation
 from headlight.trace import Trace as SeenTrace
 from model import CombinedMask, Trace

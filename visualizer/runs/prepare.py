@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from headlight.pretrained.tokens import TooLongError
+from headlight.pretrained.tokenized import TooLongError
 from visualizer.components.axis import SequenceName
 from visualizer.runs.checkpoints import batches_of, input_of, n_bytes_of, refused
 from visualizer.runs.checkpoints import checkpoint_of as opened_checkpoint

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 from visualizer.components.bundle import bundled, every_picture
-from visualizer.components.modules import style_sheet
+from visualizer.components.javascript_modules import style_sheet
 from visualizer.components.page import TEMPLATE, page_style
 from visualizer.components.picture import Picture
 from visualizer.state import state

@@ -20,8 +20,8 @@ from visualizer.stages.by_operation import from_inputs, linear_formula, moved
 from visualizer.stages.checks import Check, attention_agreement, equal, square_root
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, beside
+from visualizer.stages.explanations import Fact, Facts
 from visualizer.stages.numpy_lines import NumpyLine
-from visualizer.stages.texts import Fact, Facts
 
 say = texts_of(__name__)
 

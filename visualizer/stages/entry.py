@@ -21,9 +21,9 @@ from visualizer.runs.run import Run
 from visualizer.settings.settings import Depth
 from visualizer.stages.checks import Check
 from visualizer.stages.derivations import Cell
+from visualizer.stages.explanations import Facts, explanation
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand, wired
-from visualizer.stages.texts import Facts, explanation
 
 Numbers = Literal["signed", "shares", "distribution"]
 """Numbers with a sign; shares of one whole, or yes and no; the shares of a row, on a scale of their own."""

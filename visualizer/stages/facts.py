@@ -8,7 +8,7 @@ from visualizer.runs.run import Run
 from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.stages.entry import StageInRun
-from visualizer.stages.texts import Fact, Facts
+from visualizer.stages.explanations import Fact, Facts
 
 
 def common_facts(stage: StageInRun) -> Facts:

@@ -14,7 +14,7 @@ from visualizer.stages import by_operation
 from visualizer.stages.by_operation import dropout, dropout_check, with_dropout
 from visualizer.stages.checks import TOLERANCE, Check, short, some_rows
 from visualizer.stages.entry import StageEntry, StageInRun
-from visualizer.stages.texts import Facts
+from visualizer.stages.explanations import Facts
 
 say = texts_of(__name__)
 

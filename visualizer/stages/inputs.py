@@ -16,8 +16,8 @@ from visualizer.stages.by_operation import from_inputs, in_steps, number_at, par
 from visualizer.stages.checks import Check, dropped, equal, near, square_root
 from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
+from visualizer.stages.explanations import Fact, Facts
 from visualizer.stages.numpy_lines import NumpyLine
-from visualizer.stages.texts import Fact, Facts
 
 say = texts_of(__name__)
 

@@ -11,7 +11,7 @@ from visualizer.stages.by_operation import dropout, dropout_check, in_steps, num
 from visualizer.stages.checks import Check, equal
 from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
-from visualizer.stages.texts import Fact, Facts
+from visualizer.stages.explanations import Fact, Facts
 
 say = texts_of(__name__)
 

@@ -12,8 +12,8 @@ from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED
 from visualizer.stages.by_operation import linear_formula, softmax
 from visualizer.stages.entry import StageEntry, StageInRun, beside
+from visualizer.stages.explanations import Fact, Facts
 from visualizer.stages.layer import is_pre_norm
-from visualizer.stages.texts import Fact, Facts
 
 say = texts_of(__name__)
 

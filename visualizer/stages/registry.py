@@ -24,21 +24,21 @@ from visualizer.stages import (
     attention,
     by_operation,
     dot_product,
+    example_inputs,
     feed_forward,
     inputs,
     layer,
     model_output,
-    published,
 )
 from visualizer.stages.checks import Check, equals_published
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, find_entry
+from visualizer.stages.explanations import TEXTS, Facts
 from visualizer.stages.expressions import is_its_expression, reckon, words_on
 from visualizer.stages.facts import common_facts
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
 from visualizer.stages.operations import entry_of_operation, operation_in_words
-from visualizer.stages.texts import TEXTS, Facts
 
 say = texts_of(__name__)
 
@@ -60,7 +60,7 @@ ENTRIES: dict[str, tuple[StageEntry, ...]] = {
     "model/fused_projection.py": _PROJECTIONS,
     "model/feed_forward.py": _with_texts("feed_forward", feed_forward.ENTRIES),
     "model/layers.py": _with_texts("layer", layer.ENTRIES),
-    "model/sources/worked_examples.py": _with_texts("published", published.ENTRIES),
+    "model/sources/worked_examples.py": _with_texts("example_inputs", example_inputs.ENTRIES),
 }
 """The entries of the stages that each source file taps."""
 

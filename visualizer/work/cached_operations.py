@@ -6,7 +6,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.tokens import TooLongError
+from headlight.pretrained.tokenized import TooLongError
 from headlight.trace import Trace
 from visualizer.runs.checkpoints import MOST_BYTES, checkpoint_of, every_operation, labels_of, of_line, refused
 from visualizer.runs.operations_run import run_of_operations

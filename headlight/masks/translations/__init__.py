@@ -4,7 +4,7 @@ The conventions are those of the libraries' documentation; what a query without 
 compute (PyTorch 2.13, transformers 5.23).
 """
 
-from headlight.masks.translations.case import MaskToTranslate
+from headlight.masks.translations.mask_to_translate import MaskToTranslate
 from headlight.masks.translations.translation import TRANSLATIONS, Translation
 
 __all__ = ["TRANSLATIONS", "MaskToTranslate", "Translation"]

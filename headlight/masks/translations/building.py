@@ -9,8 +9,8 @@ from textwrap import indent
 from torch import Tensor
 
 from headlight.masks.language import TOKEN_FACTS
-from headlight.masks.translations.case import MaskToTranslate, names_in
-from headlight.masks.translations.lines import WIDTH, commented, wrapped
+from headlight.masks.translations.code_lines import WIDTH, commented, wrapped
+from headlight.masks.translations.mask_to_translate import MaskToTranslate, names_in
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headlight.masks.translations.building import NUMPY, allowed_lines
-from headlight.masks.translations.case import MaskToTranslate
-from headlight.masks.translations.lines import snippet, without_keys
+from headlight.masks.translations.code_lines import snippet, without_keys
+from headlight.masks.translations.mask_to_translate import MaskToTranslate
 from model.texts import texts_of
 
 say = texts_of(__name__)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from headlight.masks.translations.building import TORCH, allowed_lines, cell_lines, condition_lines, name_lines
-from headlight.masks.translations.case import MaskToTranslate, check_is_over_one_sequence
-from headlight.masks.translations.lines import arguments, comment, snippet, without_keys
+from headlight.masks.translations.code_lines import arguments, comment, snippet, without_keys
+from headlight.masks.translations.mask_to_translate import MaskToTranslate, check_is_over_one_sequence
 from model.texts import texts_of
 
 say = texts_of(__name__)

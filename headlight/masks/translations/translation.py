@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headlight.masks.translations import hugging_face, pytorch
-from headlight.masks.translations.case import MaskToTranslate
+from headlight.masks.translations.mask_to_translate import MaskToTranslate
 from headlight.masks.translations.numpy_arrays import numpy_arrays
 from model.texts import texts_of
 

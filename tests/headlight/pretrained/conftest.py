@@ -11,7 +11,7 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("headlight.pretrained.places.sites", lambda: (tmp_path / "site-packages",))
+    monkeypatch.setattr("headlight.pretrained.checkpoint_places.sites", lambda: (tmp_path / "site-packages",))
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from headlight.attentions import Attention
 from headlight.findings import is_cross, is_of_decoder
-from headlight.pretrained.passes import Where
-from headlight.pretrained.tokens import Tokenized
+from headlight.pretrained.tokenized import Tokenized
+from headlight.pretrained.watched_pass import Where
 from headlight.trace import Trace
 from model.analysis.reach import reach
 

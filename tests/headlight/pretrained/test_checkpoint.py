@@ -9,8 +9,8 @@ import transformers
 
 from headlight.pretrained.checkpoint import SPREAD, Checkpoint, Shelf, devices, load, memory_of
 from headlight.pretrained.opening import cost_of, open_checkpoint
-from headlight.pretrained.passes import run
-from headlight.pretrained.tokens import Words, tokenized
+from headlight.pretrained.tokenized import Words, tokenized
+from headlight.pretrained.watched_pass import run
 
 
 def test_a_folder_is_loaded_in_the_number_type_that_is_asked_for(checkpoint_of):

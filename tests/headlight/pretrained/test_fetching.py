@@ -9,9 +9,9 @@ import pytest
 
 from headlight import process
 from headlight.pretrained import fetching
+from headlight.pretrained.checkpoint_places import place_of
 from headlight.pretrained.fetching import Task, ask_hub, converted_folder, fetch
 from headlight.pretrained.opening import cost_of, open_checkpoint
-from headlight.pretrained.places import place_of
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 

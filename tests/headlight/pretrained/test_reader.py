@@ -7,7 +7,7 @@ import torch
 
 from headlight.findings import is_cross
 from headlight.pretrained.reader import Reader, end_of
-from headlight.pretrained.tokens import Words, tokenized
+from headlight.pretrained.tokenized import Words, tokenized
 from model.masks import causal
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES
 

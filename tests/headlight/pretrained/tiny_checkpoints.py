@@ -8,7 +8,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-from headlight.pretrained.tokens import byte_of_character
+from headlight.pretrained.tokenized import byte_of_character
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
 GPT = {"n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 64}

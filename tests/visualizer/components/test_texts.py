@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.model.test_texts import left_open
-from visualizer.components.modules import ROOT
+from visualizer.components.javascript_modules import ROOT
 
 FOLDER = ROOT / "components"
 TEXTS: dict[str, dict[str, str]] = json.loads((FOLDER / "texts.json").read_text(encoding="utf-8"))

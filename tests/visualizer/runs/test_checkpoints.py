@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headlight.pretrained.opening import cost_of, open_checkpoint
-from headlight.pretrained.tokens import Words, tokenized
+from headlight.pretrained.tokenized import Words, tokenized
 from model.masks import causal
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from visualizer.masks import OWN
@@ -42,7 +42,7 @@ PROJECTIONS = {
 def settings_of(tmp_path, monkeypatch):
     """Open a small checkpoint of a family, and give the settings of its pass over a text."""
     monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("headlight.pretrained.places.sites", lambda: ())
+    monkeypatch.setattr("headlight.pretrained.checkpoint_places.sites", lambda: ())
 
     def settings(family, text="the cat", **changes):
         folder = str(saved(family, tmp_path / family))

@@ -18,8 +18,8 @@ from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import FIELDS, Settings
+from visualizer.stages.explanations import TEXTS, Fact, sentences
 from visualizer.stages.registry import ENTRIES, explanation, facts_of
-from visualizer.stages.texts import TEXTS, Fact, sentences
 
 DEPTHS = tuple(FIELDS["depth"].choices)
 

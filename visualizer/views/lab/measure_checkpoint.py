@@ -11,9 +11,9 @@ import streamlit as st
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.proving import depends, padding_ignored, where_it_begins
-from headlight.pretrained.sizes import in_words
-from headlight.pretrained.tokens import tokenized
+from headlight.pretrained.dependence import depends, padding_ignored, where_it_begins
+from headlight.pretrained.memory_needed import in_words
+from headlight.pretrained.tokenized import tokenized
 from model.analysis.influence import Influence
 from model.texts import texts_of
 from visualizer.runs.checkpoints import (

@@ -8,7 +8,7 @@ from visualizer.settings.training_settings import TrainingChoice
 from visualizer.state import drafts, state
 from visualizer.state.visitors import name_of_session
 from visualizer.views.train.job import Trainings
-from visualizer.views.train.memory import MEMORY, recorded_state, untrained_state
+from visualizer.views.train.known_trainings import MEMORY, recorded_state, untrained_state
 from visualizer.views.train.plan import Plan
 from visualizer.work.jobs import Job, Seen
 

@@ -10,7 +10,7 @@ from model.texts import texts_of
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.state import drafts, state
 from visualizer.state.state import Choices
-from visualizer.views.train import controls, picture, session
+from visualizer.views.train import controls, session, training_picture
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
 
 say = texts_of(__name__)
@@ -24,9 +24,9 @@ def render(choices: Choices) -> None:
     st.html(f"<style>{_STYLE}</style>")
     choice = choices.training
     plan = _plan(choice)
-    picture.elsewhere(plan)
+    training_picture.elsewhere(plan)
     look = controls.choose_look(choice, plan.task)
-    picture.render(choice, plan, look)
+    training_picture.render(choice, plan, look)
 
 
 def _plan(choice: TrainingChoice) -> Plan:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import streamlit as st
 
 import headlight
-from headlight.pretrained.sizes import most_bytes
+from headlight.pretrained.memory_needed import most_bytes
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import Token, TokenSequence

@@ -8,8 +8,8 @@ from dataclasses import replace
 from visualizer.runs.run import Run
 from visualizer.state.state import Choices
 from visualizer.views.watched import recordings
+from visualizer.views.watched.judged_trace import show_operations, show_trace
 from visualizer.views.watched.on_top import OnTop
-from visualizer.views.watched.trace import show_operations, show_trace
 
 
 def show_recording(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from model.learning.training_recordings import recorded
 from tests.visualizer.work.test_live import picture_at
 from visualizer.components.packing import header_of
 from visualizer.views.train import session
-from visualizer.views.train.memory import Memory
+from visualizer.views.train.known_trainings import Memory
 from visualizer.views.train.plan import difference
 from visualizer.work.trainings import reports_in_turns
 

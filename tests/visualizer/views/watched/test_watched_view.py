@@ -27,8 +27,8 @@ from visualizer.settings.settings import Settings
 from visualizer.stages import operations
 from visualizer.stages.registry import checks, operands_of
 from visualizer.views.watched import recordings
+from visualizer.views.watched.judged_trace import attentions_that_look_ahead
 from visualizer.views.watched.make_example import TOKENS, example_trace
-from visualizer.views.watched.trace import attentions_that_look_ahead
 
 APP = str(Path(__file__).parents[4] / "app.py")
 

@@ -12,8 +12,8 @@ import headlight
 from headlight.contributions import Contributions
 from headlight.pretrained.checkpoint import load
 from headlight.pretrained.opening import cost_of, open_checkpoint
-from headlight.pretrained.passes import run
-from headlight.pretrained.tokens import Words, tokenized
+from headlight.pretrained.tokenized import Words, tokenized
+from headlight.pretrained.watched_pass import run
 from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.told import tell
@@ -29,7 +29,7 @@ TEXT = "the cat the cat un the"
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("headlight.pretrained.places.sites", lambda: ())
+    monkeypatch.setattr("headlight.pretrained.checkpoint_places.sites", lambda: ())
 
 
 def taken(family, folder, query=2):

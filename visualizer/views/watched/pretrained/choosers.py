@@ -7,13 +7,13 @@ import time
 import streamlit as st
 
 from headlight.pretrained.checkpoint import Part, devices
-from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine
+from headlight.pretrained.checkpoint_places import SUGGESTIONS, Place, on_this_machine
 from model.texts import texts_of
 from visualizer.runs.checkpoints import device_of, opened
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.settings import Settings
 from visualizer.state import state, widgets
-from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText
+from visualizer.views.watched.pretrained.ready_texts import MODEL, READY_TEXTS, ReadyText
 from visualizer.work.cache import Cache
 
 say = texts_of(__name__)

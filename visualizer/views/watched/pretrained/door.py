@@ -9,10 +9,10 @@ from importlib.util import find_spec
 import streamlit as st
 
 from headlight.pretrained.checkpoint import Checkpoint
+from headlight.pretrained.checkpoint_places import NotInstalledError, place_of
+from headlight.pretrained.memory_needed import in_words
 from headlight.pretrained.opening import Cost, cost_of, open_checkpoint
-from headlight.pretrained.places import NotInstalledError, place_of
-from headlight.pretrained.sizes import in_words
-from headlight.pretrained.tokens import Tokenized
+from headlight.pretrained.tokenized import Tokenized
 from model.texts import texts_of
 from visualizer.runs.checkpoints import (
     Wanted,
@@ -27,7 +27,7 @@ from visualizer.state import drafts, state
 from visualizer.state.state import Choices
 from visualizer.state.widget_values import key_of
 from visualizer.views.watched.pretrained.choosers import offer_similar, ready_texts
-from visualizer.views.watched.pretrained.examples import ready_text_of
+from visualizer.views.watched.pretrained.ready_texts import ready_text_of
 from visualizer.work import background
 from visualizer.work.cache import Cache
 

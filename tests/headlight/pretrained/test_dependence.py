@@ -5,9 +5,9 @@ import torch
 
 from headlight.influence import influence
 from headlight.passes import Subject, run_pass
-from headlight.pretrained.passes import plain, run, with_mask
-from headlight.pretrained.proving import depends, padding_ignored, rows_measured, where_it_begins
-from headlight.pretrained.tokens import Words, tokenized
+from headlight.pretrained.dependence import depends, padding_ignored, rows_measured, where_it_begins
+from headlight.pretrained.tokenized import Words, tokenized
+from headlight.pretrained.watched_pass import plain, run, with_mask
 from tests.headlight.pretrained.kept_masks import promised_by
 
 TEXT = Words("the cat sat", "the mat")

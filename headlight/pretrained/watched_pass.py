@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headlight.attentions import Keep
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.tokens import Tokenized
+from headlight.pretrained.tokenized import Tokenized
 from headlight.recording import Texts
 from headlight.trace import Trace
 from headlight.watching import memory, watch

@@ -5,8 +5,8 @@ import threading
 import pytest
 import torch
 
-from headlight.pretrained.passes import memory_of_run, run, with_mask
-from headlight.pretrained.tokens import Words, byte_of_character, readable_bytes, tokenized
+from headlight.pretrained.tokenized import Words, byte_of_character, readable_bytes, tokenized
+from headlight.pretrained.watched_pass import memory_of_run, run, with_mask
 from tests.headlight.pretrained.kept_masks import attentions_of, holds
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES
 

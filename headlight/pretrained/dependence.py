@@ -11,8 +11,8 @@ from torch import Tensor
 from headlight.influence import differentiated, first_stage, influence, sampled, stage_in_words
 from headlight.passes import Pass, Subject
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import plain
-from headlight.pretrained.tokens import Tokenized
+from headlight.pretrained.tokenized import Tokenized
+from headlight.pretrained.watched_pass import plain
 from headlight.proving import assert_padding_ignored
 
 MOST_ROWS = 128

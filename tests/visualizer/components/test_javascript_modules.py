@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from visualizer.components.modules import ROOT, module_text, style_sheet
+from visualizer.components.javascript_modules import ROOT, module_text, style_sheet
 
 SCRIPTS = sorted(ROOT.glob("**/*.js"))
 ELEMENTS = [script for script in SCRIPTS if "export const render = " in script.read_text(encoding="utf-8")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from textwrap import fill
 
-from headlight.masks.translations.case import MaskToTranslate
+from headlight.masks.translations.mask_to_translate import MaskToTranslate
 from model.texts import texts_of
 
 say = texts_of(__name__)

@@ -15,7 +15,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import OPENING
 from visualizer.settings.interventions import Intervention
 from visualizer.settings.link import write_query
-from visualizer.views.edits import said_of
+from visualizer.views.edit_menu import said_of
 from visualizer.views.outcome import following, next_token_loss
 
 ENGLISH = write_query(OPENING.settings, OPENING.selection)

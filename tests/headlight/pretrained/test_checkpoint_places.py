@@ -6,8 +6,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from headlight.pretrained.places import NotInstalledError, Place, on_this_machine, place_of, wanted, weight_files
-from headlight.pretrained.sizes import in_words, most_bytes, n_weights, n_weights_of_gguf
+from headlight.pretrained.checkpoint_places import (
+    NotInstalledError,
+    Place,
+    on_this_machine,
+    place_of,
+    wanted,
+    weight_files,
+)
+from headlight.pretrained.memory_needed import in_words, most_bytes, n_weights, n_weights_of_gguf
 
 
 def checkpoint(folder, *weights):

@@ -8,7 +8,7 @@ import pytest
 
 from model.learning.training import RECIPES, Recipe
 from visualizer.views.train.job import Trainings
-from visualizer.views.train.memory import Memory, recorded_state, untrained_state
+from visualizer.views.train.known_trainings import Memory, recorded_state, untrained_state
 from visualizer.work.jobs import Seen
 from visualizer.work.trainings import reports_in_turns
 
