@@ -159,7 +159,7 @@ def test_a_run_is_computed_without_streamlit():
 
 
 def test_what_is_chosen_and_the_page_bring_no_torch():
-    page = ("header", "opening", "sidebar", "examples_menu", "warming")
+    page = ("header", "opening_picture", "sidebar", "examples_menu", "warming")
     modules = [
         "model",
         "visualizer.routes.served",
