@@ -36,6 +36,7 @@ _NORMS = {"layer_norm": inspect.signature(F.layer_norm), "rms_norm": inspect.sig
 _PASSED = CHANGES_OF_SHAPE | _NORMS.keys() | {"dropout", "neg", "mean"}
 _FILLED = frozenset(("masked_fill", "where"))
 _INPUT_OF = {"linear": 0, "matmul": 0, "addmm": 1}
+_LINEAR = _INPUT_OF.keys() | {"einsum"}
 _MULTI_HEAD = "multi_head_attention_forward"
 _CLOSE = 1e-3
 _SOFTMAX = frozenset(("softmax", "log_softmax"))
@@ -392,7 +393,7 @@ class Contributions:
     def _is_input(self, path: str) -> bool:
         """True if neither an attention nor a linear layer wrote to a stage."""
         nodes = [self._nodes[writer] for writer in self._writers[path]]
-        of_layers = (isinstance(node, Operation) and node.name in _INPUT_OF for node in nodes)
+        of_layers = (isinstance(node, Operation) and node.name in _LINEAR for node in nodes)
         return self._writers[path].isdisjoint(self._multi_head) and not any(of_layers)
 
     def _steps_to(self, last: str) -> tuple[str, ...]:
@@ -486,7 +487,7 @@ class Contributions:
         if path in self._multi_head:
             return self._heads_in_one(self._multi_head[path], path, rows)
         value = rows.of(self._values[path] if node is None else self._value(node))
-        if not isinstance(node, Operation) or node.name not in _INPUT_OF:
+        if not isinstance(node, Operation) or node.name not in _LINEAR:
             return _Parts((_begun(node, path),), value[None])
         bias = self._bias_of(node)
         output = value if bias is None else value - rows.of(self._value(bias))
@@ -496,6 +497,9 @@ class Contributions:
         self, node: Operation, path: str, attention: str, between: Sequence[Operation], rows: _Rows
     ) -> _Parts:
         """The part of each head of an attention, and the bias that its last projection adds."""
+        if node.name == "einsum":
+            outputs = torch.stack([rows.of(output) for output in self._outputs_of_heads(node, attention)])
+            return _Parts(tuple(Term("head", attention, head) for head in range(len(outputs))), outputs)
         place = _INPUT_OF[node.name]
         read, weight = rows.of(self._value(node.inputs[place])), self._value(node.inputs[place + 1]).double()
         columns = self._columns_of_heads(attention, between)
@@ -503,6 +507,14 @@ class Contributions:
         outputs = torch.einsum("thc,dhc->htd", read[:, columns], weight[:, columns])
         parts = _Parts(tuple(Term("head", attention, head) for head in range(len(outputs))), outputs)
         return self._with_bias(parts, self._bias_of(node), path, rows)
+
+    def _outputs_of_heads(self, node: Operation, attention: str) -> Iterator[Tensor]:
+        """The output of a projection without a bias where all heads but one are zero, for each head."""
+        value, context = self._values[attention], self._contexts[attention]
+        heads = torch.arange(value.shape[context.axis], device=value.device) % context.n_heads
+        for head in range(context.n_heads):
+            is_own = (heads == head).view(-1, *[1] * (value.dim() - context.axis - 1))
+            yield self._value(node, {attention: value * is_own})
 
     def _columns_of_heads(self, attention: str, between: Sequence[Operation]) -> Tensor:
         """(H, Dh), the columns that each head has in what a projection reads of an attention."""
@@ -537,8 +549,11 @@ class Contributions:
     def _attention_at(self, path: str) -> tuple[str, tuple[Operation, ...]] | None:
         """The stage of the context that a stage projects, and the operations in between; None where it is none."""
         node = self._nodes[path]
-        if not isinstance(node, Operation) or node.name not in _INPUT_OF:
+        if not isinstance(node, Operation) or node.name not in _LINEAR:
             return None
+        if node.name == "einsum":
+            read = list(_stages_in(node))
+            return (read[0], ()) if len(read) == 1 and read[0] in self._contexts else None
         between: list[Operation] = []
         node = node.inputs[_INPUT_OF[node.name]]
         while True:

@@ -283,6 +283,35 @@ def test_what_a_mask_sets_to_zero_passes_the_parts(masked):
     assert not last.parts[1:, 4].any()
 
 
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_heads_that_an_einsum_projects_are_those_without_the_others(is_turned):
+    class Projected(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w_v, self.w_o = nn.Parameter(torch.randn(8, 2, 4)), nn.Parameter(torch.randn(2, 4, 8))
+
+        def forward(self, x, without=()):
+            heads = torch.einsum("btd,dhc->bhtc", x, self.w_v)
+            context = (heads @ heads.mT).softmax(-1) @ heads
+            context = context * torch.tensor([head not in without for head in range(2)]).view(1, 2, 1, 1)
+            if is_turned:
+                return x + torch.einsum("bthc,hcd->btd", context.transpose(1, 2), self.w_o)
+            return x + torch.einsum("bhtc,hcd->btd", context, self.w_o)
+
+    x, model = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0)), Projected()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(x)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    (*_, last) = found.places(stream, item=1)
+    assert [(term.kind, term.head) for term in last.terms] == [("embedding", None), ("head", 0), ("head", 1)]
+    assert last.difference < 1e-6
+    for head in range(2):
+        with torch.no_grad():
+            taken_away = output - model(x, without=(head,))
+        torch.testing.assert_close(last.parts[1 + head].float(), taken_away[1], atol=1e-5, rtol=1e-4)
+
+
 def test_attentions_of_windows_write_to_no_stream():
     class Windows(nn.Module):
         def __init__(self):
