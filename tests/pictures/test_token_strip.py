@@ -35,6 +35,15 @@ def test_a_choice_that_is_broken_off_is_taken_back_to_what_the_host_says_by_then
     expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
 
 
+def test_after_back_a_choice_that_the_host_never_hears_of_is_taken_back_though_it_sends_nothing(show_link):
+    page = show_link(text="a b c d e f", view="heads", query=4)
+    chips = picture(page, "token_strip").locator(".chip")
+    chips.nth(1).click()
+    expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
+    page.evaluate("() => window.dispatchEvent(new PopStateEvent('popstate'))")
+    expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
+
+
 def test_a_choice_that_the_host_never_hears_of_gives_way_to_the_address_after_back(show_link):
     link = {"text": "a b c d e f", "view": "heads"}
     page = show_link(**link, query=0)

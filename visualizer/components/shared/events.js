@@ -41,7 +41,12 @@ export class Events {
 
   /** The same of what it has sent already. @param {number} seq */
   isKnown(seq) {
-    return seq >= this.seq || this.nBacks !== nBacks;
+    return !this.isAhead(seq) || this.nBacks !== nBacks;
+  }
+
+  /** True if more was done here, be it before the person went Back. @param {number} seq */
+  isAhead(seq) {
+    return seq < this.seq;
   }
 }
 

@@ -1,4 +1,5 @@
 /** @import { Header, Host, Mark, PictureModule, Point, Theme, TooltipLine } from "../types.d.ts" */
+/** @import { Events } from "./events.js" */
 
 import { announcePainted, oncePerFrame } from "./dom.js";
 import { publishHover, subscribeHover } from "./hover.js";
@@ -21,6 +22,9 @@ export class Picture {
 
   /** @type {Data} */ data;
 
+  /** The acts of a person in it, where it has any of its own. @type {Events | null} */
+  events = null;
+
   /** True if it is worth saving: it shows numbers. */
   isSaved = false;
 
@@ -36,7 +40,10 @@ export class Picture {
     this.tooltip = makeTooltip(root);
     const resize = new ResizeObserver(oncePerFrame(() => this.data && this.hasOtherRoom() && this.redraw()));
     for (const element of [root, ...around(root)]) resize.observe(element); // what stands above makes these higher
+    const onBack = () => this.takeBack();
+    window.addEventListener("popstate", onBack);
     this.endings = [
+      () => window.removeEventListener("popstate", onBack),
       () => resize.disconnect(),
       subscribeHover(({ marks, origin }) => origin !== this && this.data && this.hear(marks)),
       () => this.tooltip.destroy(),
@@ -55,6 +62,16 @@ export class Picture {
     this.receive();
     this.redraw();
     this.announce(this.data.key);
+  }
+
+  /**
+   * After Back, show again what the host sent last, where more was done here since: it may never hear of that, and then
+   * sends nothing new.
+   */
+  takeBack() {
+    if (!this.events?.isAhead(this.data.seq ?? 0)) return;
+    this.receive();
+    this.redraw();
   }
 
   /** Draw, unless there is no room, as on a page that is not shown. */
