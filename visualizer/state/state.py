@@ -238,7 +238,8 @@ def show_source(source: SourceName) -> None:
     save(before)
     kind = "pretrained" if source == "pretrained" else "built"
     settings = memory[_LAST_SETTINGS].get(kind) or _other_settings(before.settings)
-    selection = replace(before.selection, source=source, stage=default_stage(settings.architecture))
+    stage = default_stage(settings.architecture)
+    selection = replace(before.selection, source=source, stage=stage, asked_width=0)
     watched = replace(before.watched, watched_first_query=0, watched_first_key=0)
     save(_with(before, settings=settings, selection=selection, watched=watched))
 

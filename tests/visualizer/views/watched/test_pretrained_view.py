@@ -397,6 +397,14 @@ def test_what_is_built_here_and_a_checkpoint_find_their_settings_again():
     assert not app.exception
 
 
+def test_the_width_that_was_asked_for_stays_with_the_model_that_is_built():
+    app = open_app(view="lab", source="built", n_heads="9", d_model="72", asked_width="64")
+    box = next(one for one in app.selectbox if one.label == "Model")
+    box.select_index(box.options.index("A pretrained model")).run()
+    assert not app.exception
+    assert "asked_width" not in link_of(app)
+
+
 def test_an_encoder_decoder_writes_on(tmp_path):
     folder = str(saved("t5", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
