@@ -54,8 +54,8 @@ def add_line(file: Path, line: str) -> None:
 def add_mask(copy: Path) -> None:
     """Add a mask: its function, its record and its word."""
     masks = copy / "model" / "masks.py"
-    line = '    "custom": lambda given'
-    own = '    "own": lambda given: torch.eye(given.n_queries, given.n_keys, dtype=torch.bool),\n'
+    line = '    "custom": lambda inputs'
+    own = '    "own": lambda inputs: torch.eye(inputs.n_queries, inputs.n_keys, dtype=torch.bool),\n'
     masks.write_text(masks.read_text(encoding="utf-8").replace(line, own + line, 1), encoding="utf-8")
     kinds = copy / "visualizer" / "masks.py"
     line = '    "custom": MaskKind('
