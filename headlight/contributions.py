@@ -35,6 +35,7 @@ _MULTIPLIED = frozenset(("mul", "imul", "div", "idiv", "truediv", "true_divide")
 _NORMS = {"layer_norm": inspect.signature(F.layer_norm), "rms_norm": inspect.signature(F.rms_norm)}
 _PASSED = CHANGES_OF_SHAPE | _NORMS.keys() | {"dropout", "neg", "mean"}
 _FILLED = frozenset(("masked_fill", "where"))
+_FOLLOWED = _MULTIPLIED | _PASSED | _FILLED
 _INPUT_OF = {"linear": 0, "matmul": 0, "addmm": 1}
 _LINEAR = _INPUT_OF.keys() | {"einsum"}
 _MULTI_HEAD = "multi_head_attention_forward"
@@ -319,7 +320,7 @@ class Contributions:
             numbers = [each for each in node.arguments if not isinstance(each, Slot)]
             is_sum = not any(numbers) and not node.keywords and len(node.inputs) + len(numbers) == 2
             return node.inputs if is_sum else ()
-        if node.name not in _MULTIPLIED | _PASSED | _FILLED:
+        if node.name not in _FOLLOWED:
             return ()
         shape, undropped = self._shape(node), _undropped(node)
         if shape is None:
@@ -499,12 +500,12 @@ class Contributions:
         """The part of each head of an attention, and the bias that its last projection adds."""
         if node.name == "einsum":
             outputs = torch.stack([rows.of(output) for output in self._outputs_of_heads(node, attention)])
-            return _Parts(tuple(Term("head", attention, head) for head in range(len(outputs))), outputs)
-        place = _INPUT_OF[node.name]
-        read, weight = rows.of(self._value(node.inputs[place])), self._value(node.inputs[place + 1]).double()
-        columns = self._columns_of_heads(attention, between)
-        weight = weight if node.name == "linear" else weight.T
-        outputs = torch.einsum("thc,dhc->htd", read[:, columns], weight[:, columns])
+        else:
+            place = _INPUT_OF[node.name]
+            read, weight = rows.of(self._value(node.inputs[place])), self._value(node.inputs[place + 1]).double()
+            columns = self._columns_of_heads(attention, between)
+            weight = weight if node.name == "linear" else weight.T
+            outputs = torch.einsum("thc,dhc->htd", read[:, columns], weight[:, columns])
         parts = _Parts(tuple(Term("head", attention, head) for head in range(len(outputs))), outputs)
         return self._with_bias(parts, self._bias_of(node), path, rows)
 

@@ -344,7 +344,8 @@ class EagerAttentions:
             factors.append((tensor, letters.index(summed[0]), own[-1] if own else None))
 
         def matrices(weights: Tensor) -> Matrices | None:
-            return _as_matrices(*((left, one), (right, other))[:: 1 if weights is left else -1], (output, result))
+            factors = ((left, one), (right, other))[:: 1 if weights is left else -1]
+            return _as_matrices(summed[0], *factors, (output, result))
 
         if self._to_values(factors[0], factors[1], matrices):
             return
@@ -669,14 +670,16 @@ def _arranged(tensor: Tensor, letters: list[str], wanted: list[str]) -> Tensor:
     return arranged[tuple(slice(None) if letter in letters else None for letter in wanted)]
 
 
-def _as_matrices(*lettered: tuple[Tensor, list[str]]) -> Matrices | None:
-    """The weights, the values and the product of an einsum as matrices, by the letters of their axes."""
+def _as_matrices(key: str, *lettered: tuple[Tensor, list[str]]) -> Matrices | None:
+    """The weights, the values and the product of an einsum as matrices, by the letters of their axes.
+
+    None where more is summed over than the axis ``key``, which both factors have.
+    """
     (weights, of_weights), (values, of_values), (product, of_product) = lettered
     queries = [letter for letter in of_weights if letter in of_product and letter not in of_values]
     columns = [letter for letter in of_values if letter in of_product and letter not in of_weights]
-    if not queries or len(columns) != 1:
+    if not queries or len(columns) != 1 or {*of_weights, *of_values} - {key, *of_product}:
         return None
-    (key,) = (letter for letter in of_weights if letter not in of_product)
     shared = [letter for letter in of_product if letter not in (queries[-1], columns[0])]
     return (
         _arranged(weights, of_weights, [*shared, queries[-1], key]),

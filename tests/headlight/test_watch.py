@@ -64,6 +64,20 @@ CAUSAL = {
 }
 
 
+def test_an_einsum_that_sums_over_the_heads_too_is_seen_without_a_context():
+    def attend(q, k, v):
+        weights = torch.einsum("bhqd,bhkd->bhqk", q, k).softmax(-1)
+        return torch.einsum("bhqk,bkd->bqd", weights, v[:, 0])[:, None].expand_as(q)
+
+    model, x = stacked(attend, n_layers=1), vectors()
+    with headlight.watch(model, keep="attentions") as trace:
+        model(x)
+    assert not trace.notes
+    q, k, _ = model[0].heads(x)
+    torch.testing.assert_close(trace[0].weights, (q @ k.mT).softmax(-1))
+    assert trace[0].context is None
+
+
 @pytest.mark.parametrize("attend", CAUSAL.values(), ids=CAUSAL)
 def test_each_way_to_attend_causally_gives_the_same_weights_and_mask(attend):
     model, x = stacked(attend), vectors()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -111,9 +112,9 @@ def stack_of(run: Run, stage: str) -> str | None:
     """The stream of a stage, else the one that the answer is read from; None where there is no residual stream."""
     found, near = contributions_in(run), _attention_near(run, stage)
     streams = dict(zip(stacks_of(run), found.streams, strict=True))
-    of_stage = [stack for stack, stream in streams.items() if near in found.attentions_of(stream)]
-    answering = [stack for stack, stream in streams.items() if found.answer_of(stream) is not None]
-    return next(iter((*of_stage, *answering, *streams)), None)
+    of_stage = (stack for stack, stream in streams.items() if near in found.attentions_of(stream))
+    answering = (stack for stack, stream in streams.items() if found.answer_of(stream) is not None)
+    return next(chain(of_stage, answering, streams), None)
 
 
 def _attention_near(run: Run, stage: str) -> str | None:
