@@ -47,14 +47,19 @@ def all_rows(subject: Subject, output: Tensor) -> Tensor:
 
 
 def influence(
-    found: Pass, subject: Subject, rows: Sequence[int], progress: Callable[[float], None] = lambda _: None
+    stage: StageOutput,
+    rows: Sequence[int],
+    found: Pass,
+    subject: Subject,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Tensor:
-    """Return how far each token moves some rows of the output of one sequence, in one random direction each.
+    """Return how far each token moves some rows of a stage of one sequence, in one random direction each.
 
     Args:
-        found: a differentiable pass.
-        subject: what was run, one sequence.
+        stage: the stage.
         rows: which rows.
+        found: the differentiable pass that it is of.
+        subject: what was run, one sequence.
         progress: called with the fraction done. An error that it raises ends the measurement.
 
     Returns:
@@ -64,7 +69,7 @@ def influence(
     for n_done, row in enumerate(rows, 1):
         only = torch.zeros(1, subject.n_tokens, dtype=torch.bool)
         only[0, row] = True
-        moved.append(pulled_back(found.output_stage(subject), only, found, subject)[0])
+        moved.append(pulled_back(stage, only, found, subject)[0])
         progress(n_done / len(rows))
     return torch.stack(moved)
 

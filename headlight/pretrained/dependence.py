@@ -1,18 +1,21 @@
-"""The dependence of a checkpoint's output on its tokens, measured by derivatives, and where it first comes in."""
+"""The dependence of a checkpoint's layers and output on its tokens, by derivatives, and where it first comes in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from headlight.attentions import Attention
+from headlight.findings import is_of_decoder
 from headlight.influence import differentiated, first_stage, influence, sampled, stage_in_words
-from headlight.passes import Pass, Subject
+from headlight.passes import Pass, StageOutput, Subject
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokenized import Tokenized
-from headlight.pretrained.watched_pass import plain
+from headlight.pretrained.watched_pass import encoder_of, plain
 from headlight.proving import assert_padding_ignored
 
 MOST_ROWS = 128
@@ -25,7 +28,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """The measured dependence of the output's rows on the tokens.
+    """The measured dependence of the rows of a layer, or of the output, on the tokens.
 
     Attributes:
         rows: the rows that were measured.
@@ -36,20 +39,29 @@ class Dependence:
     sizes: Tensor
 
 
-def depends(checkpoint: Checkpoint, encoding: Tokenized, progress: Progress = lambda _: None) -> Dependence:
-    """Differentiate the output of a checkpoint by the embeddings of its tokens.
+def depends(
+    checkpoint: Checkpoint,
+    encoding: Tokenized,
+    progress: Progress = lambda _: None,
+    *,
+    after: Attention | None = None,
+) -> Dependence:
+    """Differentiate the output of a checkpoint, or of one of its layers, by the embeddings of its tokens.
 
     Args:
         checkpoint: the model.
         encoding: one sequence, with the mask that is to be proved; of an encoder-decoder the target counts.
         progress: called with the fraction done. An error that it raises ends the measurement.
+        after: an attention in the layer; within an encoder beside a decoder the source counts.
 
     Raises:
-        ValueError: the model has no derivative by its tokens.
+        ValueError: the model has no derivative by its tokens, or the layer has no row for each of them.
     """
-    subject, found = _differentiated(checkpoint, encoding)
+    of_encoder = bool(encoding.target) and after is not None and not is_of_decoder(after.module)
+    subject, found = _differentiated(checkpoint, encoding, of_encoder=of_encoder)
+    stage = found.output_stage(subject) if after is None else _layer_of(after, found.stages)
     rows = rows_measured(subject.n_tokens)
-    return Dependence(rows, influence(found, subject, rows, progress))
+    return Dependence(rows, influence(stage, rows, found, subject, progress))
 
 
 def where_it_begins(checkpoint: Checkpoint, encoding: Tokenized, rows: Tensor, token: int) -> str:
@@ -92,9 +104,24 @@ def rows_measured(n_tokens: int) -> tuple[int, ...]:
     return tuple(sampled(n_tokens, MOST_ROWS, N_SAMPLED))
 
 
-def _differentiated(checkpoint: Checkpoint, encoding: Tokenized) -> tuple[Subject, Pass]:
-    of = "decoder_input_ids" if encoding.target else "input_ids"
-    subject = Subject(checkpoint.model, (), {**encoding.inputs, **plain(checkpoint)}, of, 1, None)
+def _layer_of(attention: Attention, stages: Sequence[StageOutput]) -> StageOutput:
+    """The output of the layer that an attention is in; layers that share their parameters are one module."""
+    layer = re.match(r"(?:[^.]+\.)*?\d+(?=\.)", attention.module)
+    outputs = [each for each in stages if layer and f".{layer[0]}".endswith(f".{each.module}")]
+    outputs = [each for each in outputs if each.kind != "attention"]
+    number = int(attention.path.partition(":")[2] or 1)
+    if len(outputs) < number:
+        raise ValueError(f"The layer of {attention.path} gives no row for each token: it cannot be measured.")
+    return outputs[number - 1]
+
+
+def _differentiated(
+    checkpoint: Checkpoint, encoding: Tokenized, *, of_encoder: bool = False
+) -> tuple[Subject, Pass]:
+    inputs = {**encoding.inputs, **plain(checkpoint)}
+    model, inputs = encoder_of(checkpoint, inputs) if of_encoder else (checkpoint.model, inputs)
+    of_target = encoding.target and not of_encoder
+    subject = Subject(model, (), inputs, "decoder_input_ids" if of_target else "input_ids", 1, None)
     with checkpoint.lock:
         found = differentiated(subject)
     if found is None:

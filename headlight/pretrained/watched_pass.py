@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headlight.attentions import Keep
 from headlight.pretrained.checkpoint import Checkpoint
@@ -77,9 +77,17 @@ def _output(checkpoint: Checkpoint, encoded: Mapping[str, Tensor]) -> Any:  # no
     """Compute the output; the encoder is run first where it is given a mask that the cross-attention is not."""
     inputs: dict[str, Any] = dict(encoded)
     if _OF_ENCODER in inputs:
-        mask, ids = inputs.pop(_OF_ENCODER), inputs.pop("input_ids")
-        inputs["encoder_outputs"] = checkpoint.model.get_encoder()(input_ids=ids, attention_mask=mask)  # type: ignore[operator]
+        encoder, of_encoder = encoder_of(checkpoint, inputs)
+        inputs = {name: value for name, value in inputs.items() if name not in ("input_ids", _OF_ENCODER)}
+        inputs["encoder_outputs"] = encoder(**of_encoder)
     return checkpoint.model(**inputs, **plain(checkpoint))
+
+
+def encoder_of(checkpoint: Checkpoint, inputs: Mapping[str, Tensor]) -> tuple[nn.Module, dict[str, Tensor]]:
+    """The encoder of an encoder-decoder, and what it is called with out of the inputs of the whole."""
+    mask = inputs.get(_OF_ENCODER, inputs["attention_mask"])
+    encoder: nn.Module = checkpoint.model.get_encoder()  # type: ignore[operator]
+    return encoder, {"input_ids": inputs["input_ids"], "attention_mask": mask}
 
 
 def with_mask(checkpoint: Checkpoint, encoding: Tokenized, allowed: Tensor, where: Where = "self") -> Tokenized:

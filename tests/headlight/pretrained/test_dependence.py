@@ -1,5 +1,7 @@
 """The promises of a checkpoint's masks are measured on it, and a leak is named with the first stage."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from headlight.passes import Subject, run_pass
 from headlight.pretrained.dependence import depends, padding_ignored, rows_measured, where_it_begins
 from headlight.pretrained.tokenized import Words, tokenized
 from headlight.pretrained.watched_pass import plain, run, with_mask
-from tests.headlight.pretrained.kept_masks import promised_by
+from tests.headlight.pretrained.kept_masks import attentions_of, promised_by
 
 TEXT = Words("the cat sat", "the mat")
 
@@ -46,6 +48,44 @@ def test_another_mask_is_kept_layer_upon_layer(checkpoint_of, family):
         assert "the attention of model.layers.0.self_attn" in stage
 
 
+@pytest.mark.parametrize("family", ["bert", "albert", "gpt2", "llama", "bloom", "t5", "bart"])
+def test_what_a_layer_depends_on_is_measured_and_grows_by_a_key_in_each(checkpoint_of, family):
+    _, checkpoint = checkpoint_of(family)
+    given = tokenized(checkpoint, TEXT, 64)
+    if family == "bloom":  # which takes no other mask
+        attentions = run(checkpoint, given).trace
+        expected = [later(len(given.pieces))] * len(attentions)
+    else:
+        where = "encoder" if given.target else "self"
+        n_tokens = len(given.pieces)
+        places = torch.arange(n_tokens)
+        distance = abs(places - places[:, None])
+        given = with_mask(checkpoint, given, (distance <= 1)[None], where)
+        attentions = attentions_of(run(checkpoint, given).trace, where)
+        expected = [distance > layer + 1 for layer in range(len(attentions))]
+    assert len(attentions) == 2
+    for attention, nothing in zip(attentions, expected, strict=True):
+        assert torch.equal(depends(checkpoint, given, after=attention).sizes == 0, nothing)
+
+
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_a_layer_of_a_decoder_is_measured_by_its_own_tokens(checkpoint_of, family):
+    _, checkpoint = checkpoint_of(family)
+    given = tokenized(checkpoint, TEXT, 64)
+    for attention in attentions_of(run(checkpoint, given).trace, "decoder"):
+        assert torch.equal(depends(checkpoint, given, after=attention).sizes == 0, later(len(given.target)))
+
+
+def test_an_attention_that_is_in_no_layer_is_not_measured(checkpoint_of):
+    _, checkpoint = checkpoint_of("gpt2")
+    given = tokenized(checkpoint, TEXT, 64)
+    first = run(checkpoint, given).trace[0]
+    with pytest.raises(
+        ValueError, match=r"^The layer of attn gives no row for each token: it cannot be measured\.$"
+    ):
+        depends(checkpoint, given, after=replace(first, path="attn", module="attn"))
+
+
 def test_what_passes_in_spite_of_the_mask_is_named(checkpoint_of):
     _, checkpoint = checkpoint_of("llama")
     given, promised = given_and_promised(checkpoint)
@@ -61,7 +101,7 @@ def test_the_size_of_an_influence_is_the_jacobian_in_one_direction(checkpoint_of
     given = tokenized(checkpoint, TEXT, 64)
     subject = Subject(checkpoint.model, (), {**given.inputs, **plain(checkpoint)}, "input_ids", 1, None)
     found = run_pass(subject, subject.tokens, differentiable=True)
-    (sizes,) = influence(found, subject, [2])
+    (sizes,) = influence(found.output_stage(subject), [2], found, subject)
     direction = torch.randn(found.output.shape, generator=torch.Generator().manual_seed(1))[0, 2]
     table, step = checkpoint.model.get_input_embeddings().weight, 1e-2
     embedded = table[given.inputs["input_ids"]]

@@ -39,6 +39,9 @@ OTHERS = {
 }
 """With sinks, with windows, and with sequences and heads in one axis, of the keys or of all."""
 
+SHARED = {"albert": ("AlbertModel", {**SIZES, "embedding_size": 8, "max_position_embeddings": 64})}
+"""With one module for all layers."""
+
 IN_BLOCKS = {
     "led": ("LEDForConditionalGeneration", {**BART, "attention_window": 4}),
     "longt5": ("LongT5ForConditionalGeneration", T5),
@@ -50,8 +53,10 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 def saved(family: str, folder: Path) -> Path:
     """A random model of a family, with its tokenizer, as a checkpoint."""
-    name, sizes = {**FAMILIES, **OTHERS, **IN_BLOCKS}[family]
-    tokenizer = wordpiece() if family == "bert" else byte_level(ends=family in ("bart", "t5", *IN_BLOCKS))
+    name, sizes = {**FAMILIES, **OTHERS, **SHARED, **IN_BLOCKS}[family]
+    tokenizer = (
+        wordpiece() if family in ("bert", "albert") else byte_level(ends=family in ("bart", "t5", *IN_BLOCKS))
+    )
     kind = getattr(transformers, name)
     config = kind.config_class(
         vocab_size=len(tokenizer), pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2, **sizes

@@ -1,4 +1,4 @@
-"""The same of a checkpoint: what its output depends on, what padding changes, and where a leak begins."""
+"""The same of a checkpoint: what its output, or a layer, depends on, what padding changes, where a leak begins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from visualizer.runs.checkpoints import (
     words_of,
 )
 from visualizer.runs.promises import Measurement
-from visualizer.settings.attentions import attention_named
+from visualizer.settings.attentions import MaskedAttention, attention_named
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.fitting import as_asked
 from visualizer.views.lab.case import Case, case_in
@@ -41,31 +41,45 @@ _SENTENCES: Cache[Hashable, str] = Cache(room=64)
 _PADDING: Cache[Hashable, tuple[bool, str]] = Cache(room=16)
 
 
-def in_its_line(case: Case) -> Case:
-    """The case in the line of a batch by itself, without padding and edits, of the attention behind the output."""
-    line = replace(of_line(as_asked(case.run.settings), case.run.item), edits="")
-    run = cached_run(line)
-    return case_in(run, case.selection, attention_named("decoder", run.settings.architecture))
+def in_its_line(case: Case, attention: MaskedAttention | None = None) -> Case:
+    """The case in the line of a batch by itself, without padding and edits.
+
+    Args:
+        case: the case.
+        attention: the attention that it is of; None takes the one behind the output.
+    """
+    run = cached_run(replace(of_line(as_asked(case.run.settings), case.run.item), edits=""))
+    return case_in(run, case.selection, attention or attention_named("decoder", run.settings.architecture))
 
 
-def measurement_of(case: Case) -> Measurement | None:
-    """The measurement of a case of a checkpoint, the only line of its text; None before it is made."""
+def measurement_of(case: Case, *, of_layer: bool = False) -> Measurement | None:
+    """The measurement of a case of a checkpoint, the only line of its text; None before it is made.
+
+    Args:
+        case: the case.
+        of_layer: whether the layer that is looked at is measured, in place of the output.
+
+    Raises:
+        ValueError: as ``depends``.
+    """
     settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
+    after = case.run.attentions[case.module] if of_layer else None
     encoding = input_under_masks(settings)
     if (n_bytes := n_bytes_of_all(checkpoint, encoding)) > MOST_BYTES:
         st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_BYTES)), icon=":material/error:")
         return None
-    n_tokens, output = len(encoding.target or encoding.pieces), "logits" if "logits" in case.run.trace else "output"
+    output = case.module if of_layer else "logits" if "logits" in case.run.trace else "output"
+    n_tokens = case.size[0]
 
     def work(progress: Callable[[float], None]) -> Measurement:
         started = time.perf_counter()
-        found = depends(checkpoint, encoding, progress)
+        found = depends(checkpoint, encoding, progress, after=after)
         rows = found.rows if len(found.rows) < n_tokens else ()
         influence = Influence((output,), found.sizes[None])
         return Measurement(influence, {output: found.sizes != 0}, time.perf_counter() - started, rows)
 
     return made(
-        _key(checkpoint, settings),
+        (*_key(checkpoint, settings), output),
         work,
         is_quick=checkpoint.n_weights * n_tokens**2 <= AT_ONCE,
         how_much=say("how_much", n_tokens=n_tokens, weights=weights_in_words(checkpoint.n_weights)),

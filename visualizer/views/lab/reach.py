@@ -13,8 +13,10 @@ from model.analysis.reach import allowed_dependence, first_layer_reached, reach
 from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import of_every_layer
+from visualizer.runs.promises import Measurement
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
+from visualizer.views.lab import measure_checkpoint as of_checkpoint
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel
@@ -24,19 +26,20 @@ say = texts_of(__name__)
 
 def render(case: Case) -> None:
     """Draw after how many layers each token is reached, and for one layer what may pass and what does."""
-    is_seen = bool(case.run.attentions)
-    if is_seen and case.attention.crosses:
+    is_checkpoint = bool(case.run.attentions)
+    if is_checkpoint and case.attention.crosses:
         st.info(say("not_of_cross"))
         return
-    reached = reached_in(case)
-    _in_words(case, reached[case.selection.layer].numpy(), len(reached))
+    if is_checkpoint:
+        case = of_checkpoint.in_its_line(case, case.attention)
+    layer, reached = case.selection.layer, reached_in(case)
+    _in_words(case, reached[layer].numpy(), len(reached))
     steps = first_layer_reached(reached, begins_with_itself=not case.attention.crosses)
-    panels = [_steps_panel(case, steps.numpy(), len(reached))]
-    measurement = None if is_seen else measurement_of(case, case.attention.keys)
+    panels = [_steps_panel(case, steps.numpy())]
+    measurement = _measurement_of_checkpoint(case) if is_checkpoint else measurement_of(case, case.attention.keys)
     if measurement is not None:
-        layer = case.selection.layer
-        may = reached[layer].numpy()
-        norms = measurement.influence.norms[layer].numpy()
+        may = reached[layer][measurement.measured].numpy()
+        norms = measurement.influence.norms[0 if is_checkpoint else layer].numpy()
         panels.append(
             influence_panel(
                 case.run,
@@ -46,12 +49,21 @@ def render(case: Case) -> None:
                 say("blocked_by"),
                 sequence=case.attention.keys,
                 of_encoder=case.of_encoder,
-                subtitle=say("norm"),
+                measured=measurement.rows,
+                subtitle=say("in_a_direction") if is_checkpoint else say("norm"),
             )
         )
     mount(tensor_grid(panels, key="reach", layout="wrap"))
     if measurement is not None:
         _agreement(may, norms)
+
+
+def _measurement_of_checkpoint(case: Case) -> Measurement | None:
+    try:
+        return of_checkpoint.measurement_of(case, of_layer=True)
+    except ValueError as error:
+        st.caption(markdown_safe(str(error)))
+        return None
 
 
 def reached_in(case: Case) -> Tensor:
@@ -88,7 +100,7 @@ def _in_words(case: Case, may: NDArray[np.bool_], n_layers: int) -> None:
     )
 
 
-def _steps_panel(case: Case, steps: NDArray[np.int64], n_layers: int) -> Panel:
+def _steps_panel(case: Case, steps: NDArray[np.int64]) -> Panel:
     rows, columns = case.axes
     return Panel(
         name="layers",
@@ -99,7 +111,7 @@ def _steps_panel(case: Case, steps: NDArray[np.int64], n_layers: int) -> Panel:
         columns=columns,
         role="residual",
         palette="sequential",
-        bounds=(0.0, float(n_layers)),
+        bounds=(0.0, float(max(1, steps.max()))),
         blocked=(steps < 0).astype(np.uint8),
         blocked_by=(say("blocked_by"),),
     )

@@ -128,6 +128,36 @@ def test_a_mask_is_written_proved_and_its_own_comes_back(tiny):
     assert not app.exception
 
 
+@pytest.mark.parametrize("layer", ["0", "1"])
+def test_the_reach_of_a_layer_is_measured_beside_what_the_masks_allow(layer, tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "text": "the cat", "layer": layer, "panel": "reach", **WINDOW}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
+    grid = next(header for header in pictures(app).values() if header["key"] == "reach")
+    assert [panel["title"] for panel in grid["panels"]] == [
+        "Layers until it is reached",
+        f"Measured after layer {layer}",
+    ]
+    n_tokens = 5
+    n_open = sum(0 <= row - token <= int(layer) + 1 for row in range(n_tokens) for token in range(n_tokens))
+    assert f"{n_open} of the {n_open} cells with one measure more than 0" in said(app)
+    assert not app.exception
+
+
+def test_of_a_batch_the_reach_is_measured_in_the_line_alone(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {
+        "pretrained_model": tiny,
+        "text": "the cat\nthe",
+        "pretrained_batch": "on",
+        "batch": "1",
+        "panel": "reach",
+    }
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
+    assert "Every cell without a way measures exactly 0" in said(app)
+    assert not app.exception
+
+
 WINDOW = {"mask": "custom", "custom": "0 <= q - k < 2"}
 MEANT = {
     "more than it should": ("window:2", {}, "**Fails.** Something passes that should not: logits (3 of 13"),
