@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from headlight.trace import Trace
 from headlight.watching import memory, watch
 from model.masks import with_leading_axes
 from model.tracing import Edit, TraceError
+
+_logger = logging.getLogger(__name__)
 
 Where = Literal["self", "encoder", "decoder", "cross"]
 """A choice of a model's attentions: all of a single stack, or one of the three kinds of an encoder-decoder."""
@@ -49,7 +52,12 @@ class Pass:
 
 
 def run(
-    checkpoint: Checkpoint, encoding: Tokenized, *, keep: Keep = "weights", edits: Mapping[str, Edit] | None = None
+    checkpoint: Checkpoint,
+    encoding: Tokenized,
+    *,
+    keep: Keep = "weights",
+    edits: Mapping[str, Edit] | None = None,
+    refusal: str = "",
 ) -> Pass:
     """One pass over a text, watched.
 
@@ -58,9 +66,13 @@ def run(
         encoding: what it is given.
         keep: as in ``watch``.
         edits: the same, of any stage.
+        refusal: as in ``in_place_of_errors``.
+
+    Raises:
+        ValueError: as ``in_place_of_errors``.
     """
-    model = checkpoint.model
-    with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu", edits=edits) as trace:
+    model, said = checkpoint.model, in_place_of_errors(checkpoint.name, refusal)
+    with said, checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu", edits=edits) as trace:
         output = _output(checkpoint, encoding.inputs)
     tokens = tuple(piece.text for piece in encoding.pieces)
     if encoding.lines:
@@ -118,8 +130,12 @@ def added_mask(checkpoint: Checkpoint, allowed: Tensor) -> Tensor:
 
 
 @contextmanager
-def in_place_of_errors(sentence: str) -> Iterator[None]:
-    """Say a sentence in place of whatever a model's own code raises; "" leaves that as it is.
+def in_place_of_errors(name: str, refusal: str) -> Iterator[None]:
+    """Say one sentence in place of whatever a model's own code raises.
+
+    Args:
+        name: what the model is called.
+        refusal: the sentence, such as that it takes no mask; "" says what PyTorch says.
 
     Raises:
         ValueError: with the sentence.
@@ -128,9 +144,14 @@ def in_place_of_errors(sentence: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
-        if not sentence or isinstance(error, TraceError):
+        if isinstance(error, TraceError):
             raise
-        raise ValueError(sentence) from error
+        if refusal:
+            raise ValueError(refusal) from error
+        if isinstance(error, TypeError | ValueError):
+            raise
+        _logger.exception("the code of %s failed", name)
+        raise ValueError(f"The code of {name} fails on this text: {str(error).splitlines()[0]}") from error
 
 
 def memory_of_run(checkpoint: Checkpoint, encoding: Tokenized, keep: Keep) -> int:

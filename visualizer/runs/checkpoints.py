@@ -24,7 +24,7 @@ from headlight.pretrained.tokenized import (
     pieces_of_ids,
     tokenized,
 )
-from headlight.pretrained.watched_pass import Pass, Where, in_place_of_errors, memory_of_run, run, with_mask
+from headlight.pretrained.watched_pass import Pass, Where, memory_of_run, run, with_mask
 from headlight.stages import Stage as SeenOperation
 from headlight.trace import Trace as SeenTrace
 from model import CombinedMask, Trace
@@ -281,8 +281,7 @@ def every_operation(settings: Settings) -> SeenTrace:
     """
     asked = _asked(settings)
     edits = _edits(asked.settings, asked.checkpoint, asked.encoding)
-    with in_place_of_errors(_takes_no_mask(asked)):
-        trace = _whole_pass(asked.checkpoint, asked.masked, edits).trace
+    trace = _whole_pass(asked.checkpoint, asked.masked, edits, _takes_no_mask(asked)).trace
     went_on = {trace.stages[path].module: trace.stages[path].value for path in edits}
     return trace.replaced(
         replace(one, context=value) if (value := went_on.get(one.module)) is not None else one for one in trace
@@ -290,10 +289,10 @@ def every_operation(settings: Settings) -> SeenTrace:
 
 
 def _whole_pass(
-    checkpoint: Checkpoint, encoding: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({})
+    checkpoint: Checkpoint, encoding: Tokenized, edits: Mapping[str, Edit] = MappingProxyType({}), refusal: str = ""
 ) -> Pass:
     _check_size(n_bytes_of_all(checkpoint, encoding), max(len(encoding.pieces), len(encoding.target)))
-    return run(checkpoint, encoding, keep="all", edits=edits)
+    return run(checkpoint, encoding, keep="all", edits=edits, refusal=refusal)
 
 
 def n_bytes_of_all(checkpoint: Checkpoint, encoding: Tokenized) -> int:
@@ -509,8 +508,7 @@ def _pass(asked: _Asked, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Ten
         ValueError: the model cannot be given the masks, or an edit does not fit.
     """
     checkpoint, masked = asked.checkpoint, asked.masked
-    with in_place_of_errors(_takes_no_mask(asked)):
-        seen = run(checkpoint, masked, keep="attentions", edits=edits)
+    seen = run(checkpoint, masked, keep="attentions", edits=edits, refusal=_takes_no_mask(asked))
     values = {path: seen.trace.stages[path].value for path in edits}
     seen.trace.stages, seen.trace.parameters = {}, {}  # nothing else is drawn of them here
     return seen, {path: value for path, value in values.items() if value is not None}

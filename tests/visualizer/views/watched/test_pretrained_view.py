@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from transformers import LlamaForCausalLM
 
 from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
@@ -346,6 +347,20 @@ def test_every_view_shows_every_family(family, view, tmp_path):
     for tool in ("blocks", "reach", "prove") if view == "lab" else ():
         app.selectbox(key=app.selectbox(key="panel").key if tool == "blocks" else _tools(app)).set_value(tool).run()
         assert not app.exception
+
+
+@pytest.mark.parametrize("view", ["way", "heads", "generate"])
+def test_a_model_whose_code_fails_on_a_text_is_refused_in_a_sentence(view, tmp_path):
+    folder = str(saved("llama", tmp_path))
+    model = LlamaForCausalLM.from_pretrained(folder)
+    model.resize_token_embeddings(100)  # fewer than the tokenizer has ids
+    model.save_pretrained(folder)
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "source": "pretrained", "weights": "pretrained"}
+    app = open_app(view=view, **query)
+    assert [error.value.endswith(": index out of range in self") for error in app.error] == [True]
+    assert "fails on this text" in app.error[0].value
+    assert not app.exception
 
 
 def _tools(app):
