@@ -338,10 +338,16 @@ def _named(checkpoint: Checkpoint, seen: Sequence[Attention], n_items: int) -> d
 
 
 def _shape(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Any]:
-    """The settings that a checkpoint fixes."""
+    """The settings that a checkpoint fixes.
+
+    Raises:
+        ValueError: no attention was seen in it.
+    """
 
     def find() -> Mapping[str, Any]:
         named = _named(checkpoint, run(checkpoint, _few(encoding), keep="shapes").trace, 1)
+        if not named:
+            raise ValueError(say("no_attention", name=checkpoint.name))
         depths = [len(list(_layers(kind.path, named))) for kind in masked_attentions(checkpoint.part)]
         of_decoder = depths[1] if len(depths) > 1 and depths[1] != depths[0] else 0
         n_heads = next(iter(named.values())).n_heads

@@ -181,12 +181,15 @@ def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:
 def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
     """The distance between two runs along the sequence of tokens that runs through ``prefix``.
 
-    It ends at the logits, except that of the encoder beside a decoder: their rows are other tokens there. None
-    where there is no such stage, as in an attention by itself.
+    It ends at the logits, except that of the encoder beside a decoder: their rows are other tokens there. Stages
+    with other rows than its end, such as a prompt that a model puts before the tokens, are left out. None where
+    there is no such stage, as in an attention by itself.
     """
-    paths = tuple(path for path in a.trace if _is_in_both(a, b, path) and _is_on_the_way(a, path, prefix))
-    if not paths:
+    both = [path for path in a.trace if _is_in_both(a, b, path) and _is_on_the_way(a, path, prefix)]
+    if not both:
         return None
+    n_rows = [a.trace[path].value.shape[-2] for path in both]
+    paths = tuple(path for path, count in zip(both, n_rows, strict=True) if count == n_rows[-1])
     norms, relative = [], []
     for path in paths:
         first, second = _vectors(a.trace, path, batch), _vectors(b.trace, path, batch)

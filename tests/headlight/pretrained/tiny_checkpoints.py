@@ -39,8 +39,12 @@ OTHERS = {
 }
 """With sinks, with windows, and with sequences and heads in one axis, of the keys or of all."""
 
-SHARED = {"albert": ("AlbertModel", {**SIZES, "embedding_size": 8, "max_position_embeddings": 64})}
-"""With one module for all layers."""
+UNUSUAL = {
+    "albert": ("AlbertModel", {**SIZES, "embedding_size": 8, "max_position_embeddings": 64}),
+    "cpmant": ("CpmAntForCausalLM", {**SIZES, "dim_head": 4, "dim_ff": 32, "prompt_length": 4}),
+    "mamba": ("MambaForCausalLM", {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}),
+}
+"""With one module for all layers, with a prompt of its own before the tokens, and without attention."""
 
 IN_BLOCKS = {
     "led": ("LEDForConditionalGeneration", {**BART, "attention_window": 4}),
@@ -53,7 +57,7 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 def saved(family: str, folder: Path) -> Path:
     """A random model of a family, with its tokenizer, as a checkpoint."""
-    name, sizes = {**FAMILIES, **OTHERS, **SHARED, **IN_BLOCKS}[family]
+    name, sizes = {**FAMILIES, **OTHERS, **UNUSUAL, **IN_BLOCKS}[family]
     tokenizer = (
         wordpiece() if family in ("bert", "albert") else byte_level(ends=family in ("bart", "t5", *IN_BLOCKS))
     )

@@ -134,12 +134,12 @@ def attentions_over_tokens(run: Run) -> tuple[MaskedAttention, ...]:
     """The attentions that have a mask: of a checkpoint some may attend block by block, or may not be seen."""
 
     def is_over_tokens(attention: MaskedAttention) -> bool:
-        mask = run.promised.get(in_layer(attention.path, 0))
-        if mask is None:
+        path = in_layer(attention.path, 0)
+        weights = run.trace.get(f"{path}.weights")
+        if path not in run.promised or weights is None:
             return False
         size = (len(run.tokens[attention.queries]), len(run.tokens[attention.keys]))
-        found = (1, 1) if mask.allowed is None else mask.allowed.shape[-2:]
-        return all(n in (1, wanted) for n, wanted in zip(found, size, strict=True))
+        return tuple(n for _, n in weights.dims[-2:]) == size
 
     return tuple(filter(is_over_tokens, attentions_of(run.settings.architecture)))
 

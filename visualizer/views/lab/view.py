@@ -26,7 +26,7 @@ from visualizer.views.lab import (
     score,
     translate,
 )
-from visualizer.views.lab.case import Case, case_of
+from visualizer.views.lab.case import Case, attentions_over_tokens, case_of
 from visualizer.views.predict.covered import covered, say_covered
 
 say = texts_of(__name__)
@@ -51,6 +51,9 @@ _OF_RESULTS = {
 def render(run: Run, selection: Selection) -> None:
     """Draw the doors, and what is behind the one that is open."""
     is_example = run.settings.weights in WORKED_EXAMPLES
+    if not is_example and not attentions_over_tokens(run):
+        st.info(say("not_over_tokens"))
+        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doors"):
         if not is_example:
             _doors(case_of(run, selection))

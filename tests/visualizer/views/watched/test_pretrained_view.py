@@ -349,6 +349,24 @@ def test_every_view_shows_every_family(family, view, tmp_path):
         assert not app.exception
 
 
+@pytest.mark.parametrize("view", ["way", "step", "heads", "compare", "lab", "generate"])
+def test_a_model_with_rows_before_its_tokens_is_shown_and_no_mask_over_them_is_painted(view, tmp_path):
+    folder = str(saved("cpmant", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "source": "pretrained", "weights": "pretrained"}
+    app = open_app(view=view, **query)
+    assert ["no mask over the tokens" in info.value for info in app.info] == [True] * (view == "lab")
+    assert not app.exception
+
+
+def test_a_model_without_attention_is_refused_in_a_sentence(tmp_path):
+    folder = str(saved("mamba", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    app = open_app(view="heads", pretrained_model=folder, text="the cat", source="pretrained", weights="pretrained")
+    assert app.error[0].value.startswith("No attention was seen in")
+    assert not app.exception
+
+
 @pytest.mark.parametrize("view", ["way", "heads", "generate"])
 def test_a_model_whose_code_fails_on_a_text_is_refused_in_a_sentence(view, tmp_path):
     folder = str(saved("llama", tmp_path))
