@@ -62,7 +62,7 @@ LONGEST_SENTENCE = 24
 HELD_OUT = 10
 """One text in this many is held out."""
 
-_TOLD = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8"))
+_DESCRIPTIONS = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8"))
 _QUOTED = 40
 _MOST_UNKNOWN = 3  # words that a refusal names
 _WORDS = re.compile(r"\w+|[^\w\s]")
@@ -172,57 +172,30 @@ class Task:
 
 def reverse() -> Task:
     """Write the letters backwards."""
-    return Task(
-        name="reverse",
-        **_TOLD["reverse"],
-        texts=_made_of(_LETTERS, say("letters", longest=LONGEST)),
-        symbols=_LETTERS,
-        answer=lambda text: text[::-1],
-        read_from=lambda text: range(len(text))[::-1],
-    )
+    return _picked("reverse", _LETTERS, say("letters", longest=LONGEST), _backwards)
 
 
 def reverse_digits() -> Task:
     """Write the digits backwards: [5, 3, 6] becomes [6, 3, 5]."""
-    return Task(
-        name="reverse_digits",
-        **_TOLD["reverse_digits"],
-        texts=_made_of(string.digits, say("digits", longest=LONGEST)),
-        symbols=string.digits,
-        answer=lambda text: text[::-1],
-        read_from=lambda text: range(len(text))[::-1],
-    )
+    return _picked("reverse_digits", string.digits, say("digits", longest=LONGEST), _backwards)
 
 
 def copy() -> Task:
     """Write the letters once more."""
-    return Task(
-        name="copy",
-        **_TOLD["copy"],
-        texts=_made_of(_LETTERS, say("letters", longest=LONGEST)),
-        symbols=_LETTERS,
-        answer=lambda text: text,
-        read_from=lambda text: range(len(text)),
-    )
+    return _picked("copy", _LETTERS, say("letters", longest=LONGEST), lambda text: range(len(text)))
 
 
 def sort() -> Task:
     """Write the digits in ascending order."""
-    return Task(
-        name="sort",
-        **_TOLD["sort"],
-        texts=_made_of(string.digits, say("digits", longest=LONGEST)),
-        symbols=string.digits,
-        answer=lambda text: "".join(sorted(text)),
-        read_from=lambda text: sorted(range(len(text)), key=text.__getitem__),
-    )
+    allowed = say("digits", longest=LONGEST)
+    return _picked("sort", string.digits, allowed, lambda text: sorted(range(len(text)), key=text.__getitem__))
 
 
 def add() -> Task:
     """Add two numbers."""
     return Task(
         name="add",
-        **_TOLD["add"],
+        **_DESCRIPTIONS["add"],
         texts=Texts(say("sum", largest=_LARGEST), _is_sum, _draw_sums),
         symbols=f"{string.digits}+",
         answer=lambda text: str(sum(int(number) for number in text.split("+"))),
@@ -231,21 +204,15 @@ def add() -> Task:
 
 def remove_vowels() -> Task:
     """Leave out the vowels."""
-    return Task(
-        name="remove_vowels",
-        **_TOLD["remove_vowels"],
-        texts=_made_of(_LETTERS, say("letters", longest=LONGEST), drawn_from=_LETTERS + 3 * _VOWELS),
-        symbols=_LETTERS,
-        answer=lambda text: "".join(letter for letter in text if letter not in _VOWELS),
-        read_from=lambda text: [place for place, letter in enumerate(text) if letter not in _VOWELS],
-    )
+    allowed, often = say("letters", longest=LONGEST), _LETTERS + 3 * _VOWELS
+    return _picked("remove_vowels", _LETTERS, allowed, _consonants, drawn_from=often)
 
 
 def repeat_block() -> Task:
     """Go on as the sequence began: what a two-layer decoder does with induction heads (Olsson et al. 2022)."""
     return Task(
         name="repeat_block",
-        **_TOLD["repeat_block"],
+        **_DESCRIPTIONS["repeat_block"],
         texts=Texts(say("different_letters", longest=LONGEST), _is_block, _draw_blocks),
         symbols=_LETTERS,
         answer=lambda text: text,
@@ -257,7 +224,7 @@ def match_brackets() -> Task:
     """Find the partner of each bracket."""
     return Task(
         name="match_brackets",
-        **_TOLD["match_brackets"],
+        **_DESCRIPTIONS["match_brackets"],
         texts=_made_of("()", say("brackets", longest=LONGEST)),
         symbols=f"(){string.digits}.",
         answer=lambda text: "".join("." if place == NOWHERE else str(place) for place in _partners(text)),
@@ -269,7 +236,7 @@ def mark_repeats() -> Task:
     """Find the letters that occur more than once."""
     return Task(
         name="mark_repeats",
-        **_TOLD["mark_repeats"],
+        **_DESCRIPTIONS["mark_repeats"],
         texts=Texts(say("letters", longest=LONGEST), _is_made_of(_LETTERS), _draw_repeating),
         symbols=f"{_LETTERS}.",
         answer=lambda text: "".join(letter if text.count(letter) > 1 else "." for letter in text),
@@ -280,7 +247,7 @@ def small_english() -> Task:
     """Continue an English sentence of a small grammar."""
     return Task(
         name="small_english",
-        **_TOLD["small_english"],
+        **_DESCRIPTIONS["small_english"],
         texts=Texts(say("known_words", longest=LONGEST_SENTENCE), _has_known_words, _draw_english),
         symbols=english_words(),
         answer=None,
@@ -292,13 +259,35 @@ def small_translator() -> Task:
     """Translate an English sentence of a small grammar into German."""
     return Task(
         name="small_translator",
-        **_TOLD["small_translator"],
+        **_DESCRIPTIONS["small_translator"],
         texts=Texts(say("sentences"), lambda text: sentence_of(text.split()) is not None, _draw_english),
         symbols=tuple(sorted({*english_words(), *german_words()})),
         answer=lambda text: " ".join(_sentence(text).german),
         read_from=lambda text: _sentence(text).read_from,
         has_words=True,
     )
+
+
+def _picked(
+    name: str, symbols: str, allowed: str, places: Callable[[str], Sequence[int]], drawn_from: str = ""
+) -> Task:
+    """A task whose answer is what stands at some places of the text, in their order."""
+    return Task(
+        name=name,
+        **_DESCRIPTIONS[name],
+        texts=_made_of(symbols, allowed, drawn_from),
+        symbols=symbols,
+        answer=lambda text: "".join(text[place] for place in places(text)),
+        read_from=places,
+    )
+
+
+def _backwards(text: str) -> Sequence[int]:
+    return range(len(text))[::-1]
+
+
+def _consonants(text: str) -> Sequence[int]:
+    return [place for place, letter in enumerate(text) if letter not in _VOWELS]
 
 
 def _has_known_words(text: str) -> bool:
