@@ -36,6 +36,7 @@ _NORMS = {"layer_norm": inspect.signature(F.layer_norm), "rms_norm": inspect.sig
 _PASSED = CHANGES_OF_SHAPE | _NORMS.keys() | {"dropout", "neg", "mean"}
 _FILLED = frozenset(("masked_fill", "where"))
 _FOLLOWED = _MULTIPLIED | _PASSED | _FILLED
+_BY_COLUMNS = CHANGES_OF_SHAPE | {"dropout", "mul", "rms_norm"}
 _INPUT_OF = {"linear": 0, "matmul": 0, "addmm": 1}
 _LINEAR = _INPUT_OF.keys() | {"einsum"}
 _MULTI_HEAD = "multi_head_attention_forward"
@@ -555,17 +556,18 @@ class Contributions:
         if node.name == "einsum":
             read = list(_stages_in(node))
             return (read[0], ()) if len(read) == 1 and read[0] in self._contexts else None
-        between: list[Operation] = []
-        node = node.inputs[_INPUT_OF[node.name]]
-        while True:
-            if isinstance(node, StageInput):
-                if node.path in self._contexts:
-                    return node.path, tuple(reversed(between))
-                node = self._nodes.get(node.path)
-            if not isinstance(node, Operation) or node.name not in CHANGES_OF_SHAPE | {"dropout", "mul"}:
-                return None
-            between.append(node)
-            node = node.inputs[0]
+        return self._from_context(node.inputs[_INPUT_OF[node.name]])
+
+    def _from_context(self, node: Node | None, *after: Operation) -> tuple[str, tuple[Operation, ...]] | None:
+        """The stage of the context that an expression is made of column by column, and the operations since."""
+        if isinstance(node, StageInput):
+            if node.path in self._contexts:
+                return node.path, after
+            node = self._nodes.get(node.path)
+        if not isinstance(node, Operation) or node.name not in _BY_COLUMNS:
+            return None
+        parts = node.inputs if node.name in _MULTIPLIED else node.inputs[:1]
+        return next((found for part in parts if (found := self._from_context(part, node, *after))), None)
 
     @staticmethod
     def _bias_of(node: Operation) -> Node | None:

@@ -43,6 +43,7 @@ SINKS: dict[str, Any] = {
 DECODERS |= {
     "mpt": ("MptForCausalLM", {**NAMES, "d_model": 16, "n_heads": 4, "n_layers": 2, "expansion_ratio": 2}),
     "gpt_oss": ("GptOssForCausalLM", {**GROUPED, **SINKS}),
+    "bitnet": ("BitNetForCausalLM", GROUPED),
     "ctrl": ("CTRLLMHeadModel", {**NAMES, "n_positions": 16, "n_embd": 16, "dff": 32, "n_layer": 2, "n_head": 4}),
 }
 ENCODERS = {
@@ -59,7 +60,7 @@ ENCODER_DECODERS = {
 FAMILIES = {**DECODERS, **ENCODERS, **ENCODER_DECODERS}
 
 
-KEY_HEADS = {"llama": 2, "qwen3": 2, "mistral": 2, "gemma2": 2, "falcon": 1, "gpt_oss": 2}
+KEY_HEADS = {"llama": 2, "bitnet": 2, "qwen3": 2, "mistral": 2, "gemma2": 2, "falcon": 1, "gpt_oss": 2}
 
 
 def built(family, **more):
