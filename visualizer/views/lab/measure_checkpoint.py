@@ -11,7 +11,7 @@ import streamlit as st
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.dependence import depends, padding_ignored, where_it_begins
+from headlight.pretrained.dependence import depends, padding_ignored, rows_measured, where_it_begins
 from headlight.pretrained.memory_needed import in_words
 from headlight.pretrained.tokenized import tokenized
 from model.analysis.influence import Influence
@@ -82,7 +82,12 @@ def measurement_of(case: Case, *, of_layer: bool = False) -> Measurement | None:
         (*_key(checkpoint, settings), output),
         work,
         is_quick=checkpoint.n_weights * n_tokens**2 <= AT_ONCE,
-        how_much=say("how_much", n_tokens=n_tokens, weights=weights_in_words(checkpoint.n_weights)),
+        how_much=say(
+            "how_much",
+            n_rows=len(rows_measured(n_tokens)),
+            n_tokens=n_tokens,
+            weights=weights_in_words(checkpoint.n_weights),
+        ),
     )
 
 
