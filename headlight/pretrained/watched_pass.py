@@ -143,7 +143,7 @@ def in_place_of_errors(name: str, refusal: str) -> Iterator[None]:
     """
     try:
         yield
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+    except (RuntimeError, IndexError, AssertionError, TypeError, ValueError) as error:
         if isinstance(error, TraceError):
             raise
         if refusal:
@@ -151,7 +151,8 @@ def in_place_of_errors(name: str, refusal: str) -> Iterator[None]:
         if isinstance(error, TypeError | ValueError):
             raise
         _logger.exception("the code of %s failed", name)
-        raise ValueError(f"The code of {name} fails on this text: {str(error).splitlines()[0]}") from error
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise ValueError(f"The code of {name} fails on this text: {reason}") from error
 
 
 def memory_of_run(checkpoint: Checkpoint, encoding: Tokenized, keep: Keep) -> int:

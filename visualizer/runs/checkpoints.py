@@ -341,7 +341,7 @@ def _shape(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Any]:
     """The settings that a checkpoint fixes.
 
     Raises:
-        ValueError: no attention was seen in it.
+        ValueError: no attention over all tokens was seen in it.
     """
 
     def find() -> Mapping[str, Any]:
