@@ -363,7 +363,7 @@ def test_a_model_without_attention_is_refused_in_a_sentence(tmp_path):
     folder = str(saved("mamba", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
     app = open_app(view="heads", pretrained_model=folder, text="the cat", source="pretrained", weights="pretrained")
-    assert app.error[0].value.startswith("No attention over all tokens at once was seen in")
+    assert app.error[0].value.startswith("No softmax over all tokens was seen in")
     assert not app.exception
 
 
