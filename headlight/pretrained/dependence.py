@@ -106,9 +106,9 @@ def rows_measured(n_tokens: int) -> tuple[int, ...]:
 
 def _layer_of(attention: Attention, stages: Sequence[StageOutput]) -> StageOutput:
     """The output of the layer that an attention is in; layers that share their parameters are one module."""
-    layer = re.match(r"(?:[^.]+\.)*?\d+(?=\.)", attention.module)
-    outputs = [each for each in stages if layer and f".{layer[0]}".endswith(f".{each.module}")]
-    outputs = [each for each in outputs if each.kind != "attention"]
+    layer = re.match(r"(?:[^.]*\.)*?\d+(?=\.)", f".{attention.module}")
+    modules = [each for each in stages if each.kind != "attention"]
+    outputs = [each for each in modules if layer and layer[0].endswith(f".{each.module}")]
     number = int(attention.path.partition(":")[2] or 1)
     if len(outputs) < number:
         raise ValueError(f"The layer of {attention.path} gives no row for each token: it cannot be measured.")

@@ -90,9 +90,8 @@ class Reader:
         inputs: dict[str, Any] = {ids: torch.tensor([tokens[len(read) :]], device=self._checkpoint.device)}
         if self._allowed is not None:
             rows = self._allowed[..., len(read) : len(tokens), : len(tokens)]
-            inputs["decoder_attention_mask" if self._has_source else "attention_mask"] = added_mask(
-                self._checkpoint, rows
-            )
+            name = "decoder_attention_mask" if self._has_source else "attention_mask"
+            inputs[name] = added_mask(self._checkpoint, rows)
         cached = {of_cache: cache} if self._cached else {}
         said = in_place_of_errors(self._checkpoint.name, self._takes_no_mask)
         with self._checkpoint.lock, torch.no_grad():
