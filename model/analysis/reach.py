@@ -23,23 +23,37 @@ _SHARES = ("weights", "dropped_weights")
 _ATTENTION = re.compile(r"(?:(encoder|decoder)\.layers\.\d+\.(self|cross)_)?attention")
 
 
-def reach(masks: Sequence[Tensor | None], n_tokens: int) -> Tensor:
-    """Return the tokens that each row can depend on after each layer of self-attention.
+def reach(
+    masks: Sequence[Tensor | None],
+    n_tokens: int,
+    *,
+    cross: Sequence[Tensor | None] = (),
+    of_keys: Tensor | None = None,
+) -> Tensor:
+    """Return the tokens that each row can depend on after each layer.
 
     Args:
-        masks: one per layer, broadcastable to (1, H, T, T), True = may attend; None allows all. A key that one head
-            lets through is let through.
+        masks: one per layer of self-attention, broadcastable to (1, H, T, T), True = may attend; None allows all. A
+            key that one head lets through is let through.
         n_tokens: T.
+        cross: the same of a cross-attention after each.
+        of_keys: (K, S) bool, the tokens of the source that its keys depend on: the rows then depend on none before.
 
     Returns:
-        (L, T, T) bool; cell (l, i, j): after l + 1 layers, row i can depend on token j.
+        (L, T, T) bool, or (L, T, S); cell (l, i, j): after l + 1 layers, row i can depend on token j.
 
     Raises:
         ValueError: a mask is not boolean, is for several sequences or has another size.
     """
-    reached = torch.eye(n_tokens, dtype=torch.bool)
-    after_layers = [reached := _attend(mask, reached, reached) for mask in masks]
-    return torch.stack(after_layers) if after_layers else reached.new_empty(0, n_tokens, n_tokens)
+    itself = torch.eye(n_tokens, dtype=torch.bool)
+    reached = itself if of_keys is None else of_keys.new_zeros(n_tokens, of_keys.shape[1])
+    after_layers = []
+    for layer, mask in enumerate(masks):
+        reached = _attend(mask, reached, reached)
+        if of_keys is not None:
+            reached = _attend(cross[layer], reached, of_keys)
+        after_layers.append(reached)
+    return torch.stack(after_layers) if after_layers else reached.new_empty(0, *reached.shape)
 
 
 def first_layer_reached(reached: Tensor, *, begins_with_itself: bool = True) -> Tensor:

@@ -172,23 +172,24 @@ class Task:
 
 def reverse() -> Task:
     """Write the letters backwards."""
-    return _picked("reverse", _LETTERS, say("letters", longest=LONGEST), _backwards)
+    return _picked("reverse", _LETTERS, _made_of(_LETTERS, say("letters", longest=LONGEST)), _backwards)
 
 
 def reverse_digits() -> Task:
     """Write the digits backwards: [5, 3, 6] becomes [6, 3, 5]."""
-    return _picked("reverse_digits", string.digits, say("digits", longest=LONGEST), _backwards)
+    texts = _made_of(string.digits, say("digits", longest=LONGEST))
+    return _picked("reverse_digits", string.digits, texts, _backwards)
 
 
 def copy() -> Task:
     """Write the letters once more."""
-    return _picked("copy", _LETTERS, say("letters", longest=LONGEST), lambda text: range(len(text)))
+    return _picked("copy", _LETTERS, _made_of(_LETTERS, say("letters", longest=LONGEST)), _in_order)
 
 
 def sort() -> Task:
     """Write the digits in ascending order."""
-    allowed = say("digits", longest=LONGEST)
-    return _picked("sort", string.digits, allowed, lambda text: sorted(range(len(text)), key=text.__getitem__))
+    texts = _made_of(string.digits, say("digits", longest=LONGEST))
+    return _picked("sort", string.digits, texts, lambda text: sorted(range(len(text)), key=text.__getitem__))
 
 
 def add() -> Task:
@@ -204,20 +205,14 @@ def add() -> Task:
 
 def remove_vowels() -> Task:
     """Leave out the vowels."""
-    allowed, often = say("letters", longest=LONGEST), _LETTERS + 3 * _VOWELS
-    return _picked("remove_vowels", _LETTERS, allowed, _consonants, drawn_from=often)
+    texts = _made_of(_LETTERS, say("letters", longest=LONGEST), drawn_from=_LETTERS + 3 * _VOWELS)
+    return _picked("remove_vowels", _LETTERS, texts, _consonants)
 
 
 def repeat_block() -> Task:
     """Go on as the sequence began: what a two-layer decoder does with induction heads (Olsson et al. 2022)."""
-    return Task(
-        name="repeat_block",
-        **_DESCRIPTIONS["repeat_block"],
-        texts=Texts(say("different_letters", longest=LONGEST), _is_block, _draw_blocks),
-        symbols=_LETTERS,
-        answer=lambda text: text,
-        read_from=lambda text: range(len(text)),
-    )
+    texts = Texts(say("different_letters", longest=LONGEST), _is_block, _draw_blocks)
+    return _picked("repeat_block", _LETTERS, texts, _in_order)
 
 
 def match_brackets() -> Task:
@@ -268,18 +263,20 @@ def small_translator() -> Task:
     )
 
 
-def _picked(
-    name: str, symbols: str, allowed: str, places: Callable[[str], Sequence[int]], drawn_from: str = ""
-) -> Task:
+def _picked(name: str, symbols: str, texts: Texts, places: Callable[[str], Sequence[int]]) -> Task:
     """A task whose answer is what stands at some places of the text, in their order."""
     return Task(
         name=name,
         **_DESCRIPTIONS[name],
-        texts=_made_of(symbols, allowed, drawn_from),
+        texts=texts,
         symbols=symbols,
         answer=lambda text: "".join(text[place] for place in places(text)),
         read_from=places,
     )
+
+
+def _in_order(text: str) -> Sequence[int]:
+    return range(len(text))
 
 
 def _backwards(text: str) -> Sequence[int]:

@@ -183,6 +183,9 @@ def test_a_target_row_depends_on_the_source_through_cross_attention_alone():
     memory = tokens_of(reach([reading, reading], N_SOURCE)[-1])
     seen = [set().union(*(memory[key] for key in range(N_SOURCE) if crossing[row, key])) for row in range(N_TARGET)]
     seen_so_far = [set().union(*seen[: row + 1]) for row in range(N_TARGET)]
+    of_keys = reach([reading] * 2, N_SOURCE)[-1]
+    across = reach([own] * 2, N_TARGET, cross=[crossing] * 2, of_keys=of_keys)
+    assert torch.equal(across, torch.stack([allowed[f"decoder.layers.{layer}.norm3"] for layer in (0, 1)]))
     assert not allowed["decoder.layers.0.norm1"].any()
     assert tokens_of(allowed["decoder.layers.0.cross_attention.k"]) == memory
     assert tokens_of(allowed["decoder.layers.0.norm3"]) == seen

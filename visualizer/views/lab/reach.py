@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import streamlit as st
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from model.analysis.influence import output_paths
-from model.analysis.reach import allowed_dependence, first_layer_reached, reach
+from model.analysis.reach import first_layer_reached, reach
 from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import of_every_layer
@@ -27,11 +25,11 @@ say = texts_of(__name__)
 def render(case: Case) -> None:
     """Draw after how many layers each token is reached, and for one layer what may pass and what does."""
     is_checkpoint = bool(case.run.attentions)
-    if is_checkpoint and case.attention.crosses:
-        st.info(say("not_of_cross"))
-        return
     if is_checkpoint:
         case = of_checkpoint.in_its_line(case, case.attention)
+    if case.attention.crosses and not of_every_layer(case.run.promised, "encoder.self_attention"):
+        st.info(say("encoder_unknown"))
+        return
     layer, reached = case.selection.layer, reached_in(case)
     _in_words(case, reached[layer].numpy(), len(reached))
     steps = first_layer_reached(reached, begins_with_itself=not case.attention.crosses)
@@ -59,6 +57,9 @@ def render(case: Case) -> None:
 
 
 def _measurement_of_checkpoint(case: Case) -> Measurement | None:
+    """The measurement by the tokens that the layer has rows of: there is none by those of the source."""
+    if case.attention.crosses:
+        return None
     try:
         return of_checkpoint.measurement_of(case, of_layer=True)
     except ValueError as error:
@@ -72,12 +73,13 @@ def reached_in(case: Case) -> Tensor:
     Of self-attention by its masks alone; of cross-attention which tokens of the source, by its masks, the encoder's
     and those of the decoder's own attention.
     """
-    run, kind = case.run, case.attention.path
+    masks = {path: mask.allowed for path, mask in case.run.promised.items()}
     if not case.attention.crosses:
-        return reach([mask.allowed for mask in of_every_layer(run.promised, kind)], case.size[0])
-    every = {path: mask.allowed for path, mask in run.promised.items()}
-    may = allowed_dependence(run.trace, every, "source")
-    return torch.stack([may[path] for path in output_paths(run.trace) if path != "logits"])
+        return reach(of_every_layer(masks, case.attention.path), case.size[0])
+    of_source, own = (of_every_layer(masks, f"{stack}.self_attention") for stack in ("encoder", "decoder"))
+    n_target, n_source = case.size
+    of_keys, cross = reach(of_source, n_source)[-1], of_every_layer(masks, case.attention.path)
+    return reach(own, n_target, cross=cross, of_keys=of_keys)
 
 
 def _in_words(case: Case, may: NDArray[np.bool_], n_layers: int) -> None:

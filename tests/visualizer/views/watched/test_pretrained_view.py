@@ -145,6 +145,21 @@ def test_the_reach_of_a_layer_is_measured_beside_what_the_masks_allow(layer, tin
     assert not app.exception
 
 
+@pytest.mark.parametrize(("family", "is_followed"), [("t5", True), ("led", False)])
+def test_what_of_the_source_reaches_the_decoder_follows_from_the_masks_where_they_are_known(
+    family, is_followed, tmp_path
+):
+    folder = str(saved(family, tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "target": "un the", "attention": "cross"}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", panel="reach", **query)
+    assert [info.value.startswith("The encoder attends block by block") for info in app.info] == [True] * (
+        not is_followed
+    )
+    assert ("tokens of the source" in said(app)) is is_followed
+    assert not app.exception
+
+
 def test_of_a_batch_the_reach_is_measured_in_the_line_alone(tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {
