@@ -40,13 +40,8 @@ KEPT_AT = (0.6, 0.25, 0.05)
 LARGE = 60_000
 """A model with more parameters keeps fewer of them, to be small."""
 
-_HALF = (0.5,)
-_KEPT_OF_LARGE = {
-    "reverse": KEPT_AT,
-    "repeat_block": KEPT_AT[1:2],
-    "small_english": _HALF,
-    "small_translator": _HALF,
-}
+_KEPT_OF_LARGE = {"reverse": KEPT_AT, "repeat_block": KEPT_AT[1:2]}
+_KEPT_OF_LARGE |= dict.fromkeys(("small_english", "small_translator"), (0.5,))
 _TESTED = 2000
 
 
