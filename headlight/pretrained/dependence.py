@@ -125,5 +125,5 @@ def _differentiated(
     with checkpoint.lock:
         found = differentiated(subject)
     if found is None:
-        raise ValueError(f"{checkpoint.name} has no derivative by its tokens.")
+        raise ValueError(f"The output of {checkpoint.name} cannot be differentiated by its tokens.")
     return subject, found

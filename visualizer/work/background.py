@@ -117,6 +117,7 @@ def at_once(work: Callable[[Callable[[float], None]], Value], said: str) -> Valu
     def tell(done: float) -> None:
         bar.progress(min(1.0, done), text=how_far(said, done))
 
-    found = work(tell)
-    bar.empty()
-    return found
+    try:
+        return work(tell)
+    finally:
+        bar.empty()

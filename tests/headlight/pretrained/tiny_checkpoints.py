@@ -42,9 +42,10 @@ OTHERS = {
 UNUSUAL = {
     "albert": ("AlbertModel", {**SIZES, "embedding_size": 8, "max_position_embeddings": 64}),
     "cpmant": ("CpmAntForCausalLM", {**SIZES, "dim_head": 4, "dim_ff": 32, "prompt_length": 4}),
+    "xlnet": ("XLNetLMHeadModel", {"d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 32}),
     "mamba": ("MambaForCausalLM", {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}),
 }
-"""With one module for all layers, with a prompt of its own before the tokens, and without attention."""
+"""With one module for all layers, a prompt before the tokens, tokens in the first axis, and without attention."""
 
 IN_BLOCKS = {
     "led": ("LEDForConditionalGeneration", {**BART, "attention_window": 4}),

@@ -25,6 +25,7 @@ from visualizer.runs.checkpoints import (
     words_of,
 )
 from visualizer.runs.promises import Measurement
+from visualizer.safe_text import markdown_safe
 from visualizer.settings.attentions import MaskedAttention, attention_named
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.fitting import as_asked
@@ -53,14 +54,11 @@ def in_its_line(case: Case, attention: MaskedAttention | None = None) -> Case:
 
 
 def measurement_of(case: Case, *, of_layer: bool = False) -> Measurement | None:
-    """The measurement of a case of a checkpoint, the only line of its text; None before it is made.
+    """The measurement of a case of a checkpoint, the only line of its text; None where there is none yet.
 
     Args:
         case: the case.
         of_layer: whether the layer that is looked at is measured, in place of the output.
-
-    Raises:
-        ValueError: as ``depends``.
     """
     settings, checkpoint = as_asked(case.run.settings), checkpoint_of(case.run.settings)
     after = case.run.attentions[case.module] if of_layer else None
@@ -78,17 +76,21 @@ def measurement_of(case: Case, *, of_layer: bool = False) -> Measurement | None:
         influence = Influence((output,), found.sizes[None])
         return Measurement(influence, {output: found.sizes != 0}, time.perf_counter() - started, rows)
 
-    return made(
-        (*_key(checkpoint, settings), output),
-        work,
-        is_quick=checkpoint.n_weights * n_tokens**2 <= AT_ONCE,
-        how_much=say(
-            "how_much",
-            n_rows=len(rows_measured(n_tokens)),
-            n_tokens=n_tokens,
-            weights=weights_in_words(checkpoint.n_weights),
-        ),
-    )
+    try:
+        return made(
+            (*_key(checkpoint, settings), output),
+            work,
+            is_quick=checkpoint.n_weights * n_tokens**2 <= AT_ONCE,
+            how_much=say(
+                "how_much",
+                n_rows=len(rows_measured(n_tokens)),
+                n_tokens=n_tokens,
+                weights=weights_in_words(checkpoint.n_weights),
+            ),
+        )
+    except ValueError as error:
+        st.info(markdown_safe(str(error)))
+        return None
 
 
 def where_a_leak_begins(case: Case, rows: Tensor, token: int) -> str:

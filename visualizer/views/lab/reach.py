@@ -11,7 +11,6 @@ from model.analysis.reach import first_layer_reached, reach
 from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import of_every_layer
-from visualizer.runs.promises import Measurement
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.views.lab import measure_checkpoint as of_checkpoint
@@ -34,7 +33,10 @@ def render(case: Case) -> None:
     _in_words(case, reached[layer].numpy(), len(reached))
     steps = first_layer_reached(reached, begins_with_itself=not case.attention.crosses)
     panels = [_steps_panel(case, steps.numpy())]
-    measurement = _measurement_of_checkpoint(case) if is_checkpoint else measurement_of(case, case.attention.keys)
+    if not is_checkpoint:
+        measurement = measurement_of(case, case.attention.keys)
+    else:  # it is measured by the tokens that the layer has rows of: never by those of the source
+        measurement = None if case.attention.crosses else of_checkpoint.measurement_of(case, of_layer=True)
     if measurement is not None:
         may = reached[layer][measurement.measured].numpy()
         norms = measurement.influence.norms[0 if is_checkpoint else layer].numpy()
@@ -54,17 +56,6 @@ def render(case: Case) -> None:
     mount(tensor_grid(panels, key="reach", layout="wrap"))
     if measurement is not None:
         _agreement(may, norms)
-
-
-def _measurement_of_checkpoint(case: Case) -> Measurement | None:
-    """The measurement by the tokens that the layer has rows of: there is none by those of the source."""
-    if case.attention.crosses:
-        return None
-    try:
-        return of_checkpoint.measurement_of(case, of_layer=True)
-    except ValueError as error:
-        st.caption(markdown_safe(str(error)))
-        return None
 
 
 def reached_in(case: Case) -> Tensor:

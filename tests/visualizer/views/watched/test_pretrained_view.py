@@ -374,6 +374,16 @@ def test_a_model_with_rows_before_its_tokens_is_shown_and_no_mask_over_them_is_p
     assert not app.exception
 
 
+@pytest.mark.parametrize("panel", ["reach", "prove"])
+def test_what_cannot_be_differentiated_is_said_and_no_error(panel, tmp_path):
+    folder = str(saved("xlnet", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "panel": panel}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
+    assert ["cannot be differentiated by its tokens" in info.value for info in app.info] == [True]
+    assert not app.exception
+
+
 def test_a_model_without_attention_is_refused_in_a_sentence(tmp_path):
     folder = str(saved("mamba", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
