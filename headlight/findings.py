@@ -22,8 +22,8 @@ from model.masks import with_leading_axes
 
 _logger = logging.getLogger(__name__)
 _CROSS = re.compile(r"cross|encoder_attn|encoder_attention|encdec|multihead_attn", re.IGNORECASE)
-_OF_ENCODER = re.compile(r"(^|\.)encoder(\.|$)", re.IGNORECASE)
-_OF_DECODER = re.compile(r"(^|\.)decoder(\.|$)", re.IGNORECASE)
+_OF_ENCODER = re.compile(r"(^|[._])encoder(\.|$)", re.IGNORECASE)
+_OF_DECODER = re.compile(r"(^|[._])decoder(\.|$)", re.IGNORECASE)
 _CAUSAL_NAME = "CausalLM"
 
 

@@ -333,7 +333,8 @@ class Run(CachesResults):
 
 def sequence_at(path: str, batches: Container[SequenceName]) -> SequenceName:
     """The sequence whose tokens a stage is of: with a target that, unless it is within an encoder."""
-    return "target" if "target" in batches and "encoder" not in path.split(".") else "source"
+    is_of_encoder = any(part.endswith("encoder") for part in path.split("."))
+    return "target" if "target" in batches and not is_of_encoder else "source"
 
 
 _OF_THE_TEXT = frozenset({"B", "T", "Tq", "Tk", "Tn", "S", "V"})

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from headlight.findings import is_of_decoder
 from model import MASKS
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
@@ -11,6 +12,7 @@ from visualizer.runs import built_model, tokens
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules, with_layer
 from visualizer.runs.prepare import prepare
+from visualizer.runs.run import sequence_at
 from visualizer.runs.tokens import tokenize
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
@@ -175,3 +177,14 @@ def test_what_is_computed_of_a_run_is_kept_with_it():
     modules = attention_modules(run.trace)
     assert measure_heads(run, modules) is measure_heads(run, modules)
     assert measure_heads(run.alone(), modules) != measure_heads(run.at(1).alone(), modules)
+
+
+@pytest.mark.parametrize(("module", "stack"), [
+    ("encoder.layers.0.self_attn", "source"), ("model.encoder.layers.0.self_attn", "source"),
+    ("text_encoder.layers.0.self_attn", "source"), ("decoder.block.0.layer.0.SelfAttention", "target"),
+    ("text_decoder.layers.0.self_attn", "target"), ("text_decoder.layers.0.encoder_attn", "target"),
+])  # fmt: skip
+def test_a_module_of_either_stack_is_known_by_its_path(module, stack):
+    assert sequence_at(module, {"source", "target"}) == stack
+    assert is_of_decoder(module) is (stack == "target")
+    assert sequence_at(module, {"source"}) == "source"
