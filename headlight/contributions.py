@@ -32,6 +32,7 @@ Kind = Literal["embedding", "position", "head", "feed_forward", "bias", "other"]
 
 _ADDED = frozenset(("add", "iadd", "sub", "isub"))
 _MULTIPLIED = frozenset(("mul", "imul", "div", "idiv", "truediv", "true_divide"))
+_MOVED = frozenset(("transpose", "permute", "movedim", "swapaxes", "mT", "T"))
 _NORMS = {"layer_norm": inspect.signature(F.layer_norm), "rms_norm": inspect.signature(F.rms_norm)}
 _PASSED = CHANGES_OF_SHAPE | _NORMS.keys() | {"dropout", "neg", "mean"}
 _FILLED = frozenset(("masked_fill", "where"))
@@ -339,6 +340,8 @@ class Contributions:
             return ()
         if node.name == "mean":
             return node.inputs[:1] if shape == (*before[:-1], 1) else ()
+        if node.name in _MOVED and _is_mixed(node, before):
+            return ()
         return node.inputs[:1] if shape[-1] == before[-1] and shape.numel() == before.numel() else ()
 
     def _shape(self, node: Node) -> torch.Size | None:
@@ -739,6 +742,13 @@ def _unfilled(node: Operation) -> Node | None:
     else:
         is_zero = fill == 0
     return node.inputs[numbers.index] if isinstance(numbers, Slot) and is_zero else None
+
+
+def _is_mixed(node: Operation, shape: Sequence[int]) -> bool:
+    """True if a change of the order of axes moves the last one, or more than sequences and tokens."""
+    moved = node.apply((torch.empty(shape, device="meta"),))
+    steps = [step for step, size in zip(moved.stride(), moved.shape, strict=True) if size > 1]
+    return steps[-1:] != [1] or (len(shape) > 3 and steps != sorted(steps, reverse=True))
 
 
 def _is_closed(node: Node) -> bool:

@@ -377,3 +377,32 @@ def test_a_table_that_is_indexed_is_an_embedding_and_any_matrix_unembeds():
     torch.testing.assert_close(last.parts.sum(0).float(), last.stream.float())
     torch.testing.assert_close(found.lens(stream, last.stream.float()), logits[0])
     torch.testing.assert_close(found.unembedding_of(stream), model.unembedding.mT)
+
+
+class Interleaved(nn.Module):
+    """Tokens of two kinds in turn, as a decision transformer has them, or the pixels of a convolution."""
+
+    def __init__(self, enter):
+        super().__init__()
+        self.enter, self.norm = enter, nn.LayerNorm(8)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+
+    def forward(self, x):
+        return self.layer(self.norm(self.enter(x)))
+
+
+@pytest.mark.parametrize("enter", [
+    lambda x: torch.stack((x, 2 * x), 1).permute(0, 2, 1, 3).reshape(2, 8, 8),
+    lambda x: torch.cat((x, x + 1), 1).mul(3).mT,
+    lambda x: torch.cat((x, x + 1), 1).mul(3).transpose(0, 1),
+], ids=["of two kinds", "columns", "tokens first"])  # fmt: skip
+def test_a_change_of_the_order_of_rows_or_columns_is_no_way_for_parts(enter):
+    x = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(0))
+    model = Interleaved(enter).eval()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(x)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    places = list(found.places(stream, item=1))
+    assert max(place.difference for place in places) < 1e-6
+    torch.testing.assert_close(places[-1].parts.sum(0).float(), output[1])
