@@ -141,11 +141,19 @@ class _Parts:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """The heads of a stage that is a context: of which attention, how many, and the axis that counts them."""
+    """A stage that is a context.
+
+    Attributes:
+        attention: the path of the attention.
+        n_heads: how many heads it has.
+        axis: the axis that counts them.
+        size: the number of sequences and of tokens.
+    """
 
     attention: str
     n_heads: int
     axis: int
+    size: tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,10 +363,7 @@ class Contributions:
             context = self._multi_head[first].context
             return context.shape[0], context.shape[2]
         path, _ = self._attention_at(first) or (first, ())
-        shape, layout = self._values[path].shape, self._contexts[path]
-        if layout.axis == 0:
-            return shape[0] // layout.n_heads, shape[1]
-        return shape[0], shape[3 - layout.axis]
+        return self._contexts[path].size
 
     def _find_streams(self) -> Iterator[Stream]:
         """Each last stage of a sum of attentions, as long as there are attentions in none."""
@@ -668,12 +673,13 @@ def _layout_of(attention: str, context: Tensor, value: Tensor | None) -> Context
     """The way in which a stage holds a context, (B, H, T, Dh); None where it does not."""
     if value is None:
         return None
-    n_heads = context.shape[1]
-    for axis, expected in ((1, context), (2, context.transpose(1, 2)), (0, context.flatten(0, 1))):
+    n_items, n_heads, n_tokens = context.shape[:3]
+    tokens_first = (2, context.permute(2, 0, 1, 3))
+    for axis, expected in ((1, context), (2, context.transpose(1, 2)), tokens_first, (0, context.flatten(0, 1))):
         if value.shape == expected.shape:
             gap = (value.detach().to(expected) - expected).abs().max()
             if bool(gap <= _CLOSE * expected.abs().max()):
-                return Context(attention, n_heads, axis)
+                return Context(attention, n_heads, axis, (n_items, n_tokens))
     return None
 
 

@@ -11,7 +11,7 @@ from torch import nn
 
 import headlight
 from headlight.contributions import Term, contributions_of
-from tests.headlight.test_transformers_models import ENCODER_DECODERS, FAMILIES, built
+from tests.headlight.test_transformers_models import ENCODER_DECODERS, FAMILIES, OTHERS, built
 
 IDS = torch.tensor([[5, 9, 22, 31, 8, 60, 17], [5, 7, 23, 31, 4, 61, 18]])
 BASE_MODELS = ("bert", "distilbert", "bart")
@@ -249,6 +249,19 @@ def test_attention_by_einsum_with_a_softmax_of_its_own_is_followed(scores, mixed
     assert last.difference < 1e-6
     assert len([term for term in last.terms if term.kind == "head"]) == 4
     torch.testing.assert_close(last.parts.sum(0).float(), output[1])
+
+
+@pytest.mark.parametrize("item", [0, 1])
+def test_an_attention_with_its_tokens_first_is_followed(item, monkeypatch):
+    name, options, inputs, _ = OTHERS["xlnet"]
+    monkeypatch.setitem(FAMILIES, "xlnet", (name, options))
+    model = built("xlnet")
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(**inputs)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    assert found.attentions_of(stream) == trace.paths
+    assert max(place.difference for place in found.places(stream, item=item)) < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -203,11 +203,13 @@ def _contributions(run: Run) -> Contributions:
         {path: None if isinstance(node, Constant) else node for path, node in nodes.items()},
         {path: stage.value for path, stage in run.trace.items()},
         run.parameters,
-        {
-            f"{module}.context": Context(f"{module}.weights", run.trace[f"{module}.weights"].value.shape[1], 1)
-            for module in attention_modules(run.trace)
-        },
+        {f"{module}.context": _context(run, f"{module}.weights") for module in attention_modules(run.trace)},
     )
+
+
+def _context(run: Run, weights: str) -> Context:
+    n_items, n_heads, n_tokens, _ = run.trace[weights].value.shape
+    return Context(weights, n_heads, 1, (n_items, n_tokens))
 
 
 def _axis(name: str, labels: Sequence[str], is_target: bool) -> Axis:
