@@ -21,7 +21,9 @@ from headlight.masks.mask_case import NUMBER_TYPES, named
 from model.masks import with_leading_axes
 
 _logger = logging.getLogger(__name__)
-_CROSS = re.compile(r"cross|encoder_attn|encoder_attention|encdec|multihead_attn", re.IGNORECASE)
+_CROSS = re.compile(
+    r"cross|encdec|(enc(oder)?|enc_dec|encoder_decoder|src|memory)_att|multihead_attn", re.IGNORECASE
+)
 _OF_ENCODER = re.compile(r"(^|[._])encoder(\.|$)", re.IGNORECASE)
 _OF_DECODER = re.compile(r"(^|[._])decoder(\.|$)", re.IGNORECASE)
 _CAUSAL_NAME = "CausalLM"

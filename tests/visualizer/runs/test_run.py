@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from headlight.findings import is_of_decoder
+from headlight.findings import is_cross_path, is_of_decoder
 from model import MASKS
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
@@ -188,3 +188,14 @@ def test_a_module_of_either_stack_is_known_by_its_path(module, stack):
     assert sequence_at(module, {"source", "target"}) == stack
     assert is_of_decoder(module) is (stack == "target")
     assert sequence_at(module, {"source"}) == "source"
+
+
+@pytest.mark.parametrize(("module", "crosses"), [
+    ("decoder.block.0.layer.1.EncDecAttention", True), ("decoder.layers.0.encoder_attn", True),
+    ("decoder.layers.0.multihead_attn", True), ("decoder.layers.0.src_attn", True),
+    ("decoder.layer_stack.0.enc_attn.attention", True), ("decoder.layers.0.enc_dec_attention.attention.softmax", True),
+    ("decoder.layers.0.self_attn", False), ("encoder.layers.0.self_attention.attention", False),
+    ("text_encoder.layers.0.attention", False), ("encoder_decoder.layers.0.self_attn", False),
+])  # fmt: skip
+def test_a_cross_attention_is_known_by_its_name(module, crosses):
+    assert is_cross_path(module) is crosses
