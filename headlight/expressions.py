@@ -29,7 +29,7 @@ _ELEMENTWISE = (
 )
 _OVER_AXES = (
     *("matmul", "mm", "bmm", "addmm", "baddbmm", "softmax", "log_softmax", "sum", "mean", "var", "amax", "amin"),
-    *("cat", "concat", "stack", "gather", "cumsum", "tril", "triu", "roll", "any", "all"),
+    *("einsum", "cat", "concat", "stack", "gather", "index_select", "cumsum", "tril", "triu", "roll", "any", "all"),
 )
 _SHAPES = (
     *("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "expand", "contiguous", "flatten"),
@@ -104,7 +104,7 @@ def _node_to_json(node: Node, add_array: Callable[[Tensor], str | None]) -> dict
             raise _LeftOutError
         return {"array": add_array(node.apply(()))}
     function, part, keywords = _unwrapped(node.function)
-    name = str(resolve_name(function))
+    name = _pure(str(resolve_name(function)))
     if name not in _functions() or "out" in node.keywords:
         raise _LeftOutError
     return {
@@ -114,6 +114,13 @@ def _node_to_json(node: Node, add_array: Callable[[Tensor], str | None]) -> dict
         "arguments": _argument_to_json(tuple(node.arguments)),
         "keywords": {key: _argument_to_json(value) for key, value in {**keywords, **node.keywords}.items()},
     }
+
+
+def _pure(name: str) -> str:
+    """The name of what computes the same and writes over nothing: ``add`` for ``add_`` and for ``+=``."""
+    holder, _, last = name.rpartition(".")
+    names = (f"{holder}.__{last.removeprefix('__i')}", f"{holder}.{last.removesuffix('_')}")
+    return next((pure for pure in names if name not in _functions() and pure in _functions()), name)
 
 
 def _unwrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], int | None, Mapping[str, Any]]:

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 import headlight
 from headlight.attentions import Attention
-from headlight.stages import value_of
+from headlight.stages import may_write, value_of
 from tests.headlight.small_models import causal, stacked, vectors, written_out
 from tests.headlight.test_transformers_models import IDS, built
 from visualizer.runs.watched import WatchedRun
@@ -163,6 +163,36 @@ def test_every_stage_of_real_models_is_computed_again_from_a_file_that_holds_the
         for stage in loaded.stages.values():
             if stage.node is not None:
                 assert torch.equal(run.values(stage.node), stage.value), stage.path
+
+
+class WritesOver(nn.Module):
+    """A layer that writes over what it goes on with, as much teaching code does, with einsum beside."""
+
+    def forward(self, x):
+        y = torch.einsum("td,ed->te", x, x)
+        y += x
+        y -= 1
+        y *= 2
+        y /= 3
+        y = y.add_(x).masked_fill_(x > 0, 1.5)
+        return y.index_select(0, torch.tensor([2, 0]))
+
+
+def test_what_writes_over_its_input_is_saved_as_what_computes_the_same(tmp_path):
+    x = torch.randn(3, 3, generator=torch.Generator().manual_seed(0))
+    model = WritesOver()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        expected = model(x)
+    trace.save(tmp_path / "run.headlight")
+    loaded = headlight.load(tmp_path / "run.headlight")
+    run = WatchedRun(loaded, "")
+    nodes = [stage.node for stage in loaded.stages.values() if stage.node is not None]
+    assert len(nodes) == 9
+    assert not any(map(may_write, nodes))
+    for stage in loaded.stages.values():
+        if stage.node is not None:
+            assert torch.equal(run.values(stage.node), stage.value), stage.path
+    assert torch.equal(loaded.stages["index_select"].value, expected)
 
 
 def test_what_writes_into_another_tensor_is_saved_without_its_expression(tmp_path):

@@ -1,5 +1,7 @@
 """Every operation is a stage, and each can be computed again from the stages that it names as its inputs."""
 
+import operator
+
 import pytest
 import torch
 from torch import nn
@@ -75,6 +77,8 @@ def test_what_is_written_over_keeps_its_value():
         lambda x: (x[:, 0], x.add_(1))[0] * 2,  # through a view taken before
         lambda x: (x[:, :2].zero_(), x * 2)[1],  # through a view of what is read
         lambda x: (F.relu(x.view(-1, 3), inplace=True), x + 1)[1],
+        lambda x: (x * 2, operator.isub(x, 1))[0],
+        lambda x: operator.itruediv(x, 2) + 1,
         lambda x: (x.transpose(0, 1) * 2, x.add_(1))[0],  # an input from outside, before it is written over
     ],
 )

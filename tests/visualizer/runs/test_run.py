@@ -193,7 +193,7 @@ def test_a_module_of_either_stack_is_known_by_its_path(module, stack):
 @pytest.mark.parametrize(("module", "crosses"), [
     ("decoder.block.0.layer.1.EncDecAttention", True), ("decoder.layers.0.encoder_attn", True),
     ("decoder.layers.0.multihead_attn", True), ("decoder.layers.0.src_attn", True),
-    ("decoder.layer_stack.0.enc_attn.attention", True), ("decoder.layers.0.enc_dec_attention.attention.softmax", True),
+    ("decoder.layer_stack.0.enc_attn.attention", True), ("decoder.layers.0.enc_dec_attention.softmax", True),
     ("decoder.layers.0.self_attn", False), ("encoder.layers.0.self_attention.attention", False),
     ("text_encoder.layers.0.attention", False), ("encoder_decoder.layers.0.self_attn", False),
 ])  # fmt: skip
