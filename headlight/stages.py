@@ -316,17 +316,13 @@ def may_write(node: Operation) -> bool:
 
 def _writes(name: str, args: Arguments, kwargs: Keywords) -> bool:
     """True if a function writes into its first argument."""
-    is_in_place = (name.endswith("_") and not name.endswith("__")) or name in _IN_PLACE
+    is_in_place = (name.endswith("_") and not name.endswith("__")) or name in (
+        "__setitem__",
+        "__iadd__",
+        "__imul__",
+    )
     return is_in_place or bool(kwargs.get("inplace")) or (name in _MAY_WRITE and bool(args) and args[-1] is True)
 
-
-_IN_PLACE = frozenset(
-    (
-        "__setitem__",
-        *(f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "div", "pow", "and", "or")),
-    )
-)
-"""What Python calls for ``x[i] = y`` and for ``x += y`` and its like."""
 
 _MAY_WRITE = ("relu", "silu", "gelu", "dropout", "elu", "leaky_relu", "hardtanh")
 """Functions whose last positional argument says that they write into their first."""

@@ -92,7 +92,8 @@ def test_what_shares_memory_with_what_is_written_over_is_computed_again_as_it_wa
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
         model(x)
     for stage in trace.stages.values():
-        if stage.node is not None and stage.value is not None:
+        assert stage.value is not None, stage.path
+        if stage.node is not None:
             assert torch.equal(value_of(stage.node, trace.stages, trace.parameters), stage.value), stage.path
 
 
