@@ -89,7 +89,8 @@ def render(run: Run, selection: Selection) -> None:
         try:
             a, b = (cached_run(each).at(run.item).alone() for each in settings)
         except ValueError as error:  # a checkpoint that takes no other mask
-            st.error(markdown_safe(str(error)), icon=":material/error:")
+            st.info(f"{markdown_safe(str(error))} {say('another_way')}")
+            _keep(run)
             return
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))

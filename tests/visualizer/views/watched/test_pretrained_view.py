@@ -353,7 +353,8 @@ def test_every_view_shows_every_family(family, view, tmp_path):
     app = open_app(**{**query, "view": view, "source": "pretrained"})
     assert not app.exception
     refuses = (family, view) == ("bloom", "compare")  # whose code takes no other mask
-    assert ["own masks alone" in error.value for error in app.error] == [True] * refuses
+    assert ["own masks alone" in info.value for info in app.info if view == "compare"] == [True] * refuses
+    assert not app.error
     assert any(header["key"] == "token_strip" for header in pictures(app).values())
     (charts,) = [each for each in app.selectbox if each.label == "Charts"] if view == "heads" else [None]
     for place in range(len(charts.options) if charts else 0):
@@ -403,6 +404,18 @@ def test_a_model_whose_code_fails_on_a_text_is_refused_in_a_sentence(view, tmp_p
     app = open_app(view=view, **query)
     assert [error.value.endswith(": index out of range in self") for error in app.error] == [True]
     assert "fails on this text" in app.error[0].value
+    assert not app.exception
+
+
+def test_where_no_two_masks_are_compared_a_run_is_kept_and_another_text_is_b(tmp_path):
+    folder = str(saved("bloom", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "source": "pretrained", "weights": "pretrained"}
+    app = open_app(view="compare", **query)
+    app.button(key="keep_baseline").click().run()
+    app.text_area(key="text").set_value("the mat").run()
+    assert not app.info
+    assert any(header["key"] == "compare_grids" for header in pictures(app).values())
     assert not app.exception
 
 
