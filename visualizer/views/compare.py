@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 from urllib.parse import urlencode
 
 import numpy as np
@@ -90,7 +91,7 @@ def render(run: Run, selection: Selection) -> None:
             a, b = (cached_run(each).at(run.item).alone() for each in settings)
         except ValueError as error:  # a checkpoint that takes no other mask
             st.info(f"{markdown_safe(str(error))} {say('another_way')}")
-            _keep(run)
+            _keep(run, kind="secondary")
             return
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
@@ -227,14 +228,14 @@ def _about_masks(run: Run, selection: Selection) -> None:
     st.caption(markdown_safe(meant.words), width="content")
 
 
-def _keep(run: Run) -> None:
+def _keep(run: Run, kind: Literal["secondary", "tertiary"] = "tertiary") -> None:
     """The way to compare with what is run now, whatever is changed next; none where no link can carry it."""
     selection = Selection(stage=default_stage(run.settings.architecture))
     link = urlencode(write_query(run.settings, selection) or {"text": run.settings.text})  # "" would keep nothing
     if left_out_of_link(run.settings) or len(link) > MAX_URL_TEXT:
         return
     keep = state.callback(state.select, baseline=link)
-    st.button(say("keep"), key="keep_baseline", help=say("keep_help"), on_click=keep, type="tertiary")
+    st.button(say("keep"), key="keep_baseline", help=say("keep_help"), on_click=keep, type=kind)
 
 
 def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -> bool:
