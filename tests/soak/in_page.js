@@ -77,6 +77,7 @@
       if (element.localName === "dialog" && element.open) element.close();
       if (element.matches("[data-testid=stPopoverButton][aria-expanded=true]")) element.click();
       if (element.matches(".stage-map .all:not([aria-pressed=true])")) element.click();
+      if (element.matches("[role=tablist]")) element.querySelector("[role=tab]").click(); // which code is read is in no link
       if (element.scrollLeft || element.scrollTop) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
     }
     for (let folded; (folded = [...within(document)].find((one) => one.matches(".tree-fold[aria-expanded=false]"))); ) {
