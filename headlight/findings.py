@@ -243,6 +243,11 @@ def _is_not_judged(attention: Attention) -> bool:
     return not {"part", "own_keys"}.isdisjoint(attention.remarks)
 
 
+def is_of_encoder(module: str) -> bool:
+    """True if the path of a module says that it is an encoder's."""
+    return bool(_OF_ENCODER.search(module))
+
+
 def is_of_decoder(module: str) -> bool:
     """True if the path of a module says that it is a decoder's."""
     return bool(_OF_DECODER.search(module))
@@ -266,7 +271,7 @@ class _Said:
         self, described: Sequence[tuple[Attention, Sequence[_Mask]]], causal: bool | None, model_name: str
     ) -> None:
         modules = [attention.module for attention, _ in described]
-        self._has_two_stacks = any(map(_OF_ENCODER.search, modules)) and any(map(_OF_DECODER.search, modules))
+        self._has_two_stacks = any(map(is_of_encoder, modules)) and any(map(is_of_decoder, modules))
         self._causal = causal
         self._is_named_causal = _CAUSAL_NAME in model_name
         self._causal_sizes = {
@@ -284,7 +289,7 @@ class _Said:
         """True where a mask must hide later tokens."""
         if is_cross(attention) or _is_not_judged(attention):
             return False
-        if self._has_two_stacks and _OF_ENCODER.search(attention.module):
+        if self._has_two_stacks and is_of_encoder(attention.module):
             return False
         sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
         if sees_all and not self._is_of_tokens(attention):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
+from headlight.findings import is_of_encoder
 from model import (
     CombinedMask,
     MultiHeadAttention,
@@ -333,8 +334,7 @@ class Run(CachesResults):
 
 def sequence_at(path: str, batches: Container[SequenceName]) -> SequenceName:
     """The sequence whose tokens a stage is of: with a target that, unless it is within an encoder."""
-    is_of_encoder = any(part.endswith("encoder") for part in path.split("."))
-    return "target" if "target" in batches and not is_of_encoder else "source"
+    return "target" if "target" in batches and not is_of_encoder(path) else "source"
 
 
 _OF_THE_TEXT = frozenset({"B", "T", "Tq", "Tk", "Tn", "S", "V"})
