@@ -11,6 +11,8 @@ from torch import Tensor
 from headlight.call import Kind
 
 Keep = Literal["shapes", "weights", "attentions", "all"]
+Role = Literal["self", "encoder", "decoder", "cross"]
+"""The part of an attention: that of a single stack, or one of the three of section 3.2.3 of the paper."""
 Shape = tuple[int, ...]
 
 
@@ -42,6 +44,7 @@ class Attention:
             where they cannot be compared, because of dropout, a choice of heads, or values that were not seen.
         remarks: what is wrong with how it is made.
         sinks: how many of the last keys are no tokens but take some of the weight, as an attention sink does.
+        role: its part in the model.
     """
 
     path: str
@@ -67,11 +70,22 @@ class Attention:
     difference: float | None = None
     remarks: tuple[str, ...] = ()
     sinks: int = 0
+    role: Role = "self"
 
     @property
     def n_heads(self) -> int:
         """H."""
         return self.shape[1]
+
+    @property
+    def is_cross(self) -> bool:
+        """True if its keys come from another sequence than its queries."""
+        return self.role == "cross"
+
+    @property
+    def is_decoding(self) -> bool:
+        """True if its queries are those of a decoder beside an encoder."""
+        return self.role in ("decoder", "cross")
 
     @property
     def nbytes(self) -> int:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headlight.modules import Arguments, Function, Keywords
+from headlight.origins import UNKNOWN, Origins
 from headlight.passed_masks import ReadMask, both, compact, read_added
 from model.dataflow import name_of
 
@@ -106,6 +107,7 @@ class Scores:
         roles: the axes of the product.
         scale: what it is multiplied by.
         steps: what was done to it, in order.
+        origins: what both were computed from.
     """
 
     query: Tensor
@@ -113,6 +115,7 @@ class Scores:
     roles: tuple[Role, ...]
     scale: float = 1.0
     steps: tuple[Step, ...] = ()
+    origins: Origins = UNKNOWN
 
     def then(self, step: Step) -> Scores:
         """The scores after one more change."""
@@ -248,11 +251,19 @@ class EagerAttentions:
         begin: is told of each softmax.
         unweighted: is told where a product of two activations meets a third one without a softmax, and by which
             functions it went.
+        origins: gives what queries and keys were computed from.
     """
 
-    def __init__(self, model: nn.Module, begin: Begin, unweighted: Callable[[tuple[str, ...]], None]) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        begin: Begin,
+        unweighted: Callable[[tuple[str, ...]], None],
+        origins: Callable[[Tensor, Tensor], Origins],
+    ) -> None:
         self._begin = begin
         self._unweighted = unweighted
+        self._origins = origins
         self._notes: dict[int, tuple[weakref.ref[Tensor], Note, Axes]] = {}
         self._storages_of_model = {_storage(parameter) for parameter in model.parameters()}
         self._by_name: dict[str, Handler] = {
@@ -315,11 +326,19 @@ class EagerAttentions:
             return (left, right, output) if weights is left else None
 
         if not self._to_values((left, -1, -2), (right, -2, -1), matrices) and self._are_activations(left, right):
-            self._keep(output, Scores(left.detach(), right.detach().mT, _of_matrices(output.dim())), None)
+            origins = self._origins(left, right)
+            roles = _of_matrices(output.dim())
+            self._keep(output, Scores(left.detach(), right.detach().mT, roles, origins=origins), None)
 
     def _product_added(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         added, left, right = _arguments(args, kwargs, "input", "batch1", "batch2")[:3]
-        scores = Scores(left.detach(), right.detach().mT, _of_matrices(3), float(kwargs.get("alpha", 1.0)))
+        scores = Scores(
+            left.detach(),
+            right.detach().mT,
+            _of_matrices(3),
+            float(kwargs.get("alpha", 1.0)),
+            origins=self._origins(left, right),
+        )
         beta = float(kwargs.get("beta", 1.0))
         step = Step("added", added.detach().expand(output.shape), beta)
         self._keep(output, scores.then(step) if beta else scores, None)
@@ -361,6 +380,7 @@ class EagerAttentions:
             _arranged(left.detach(), one, [*shared, query, *summed]),
             _arranged(right.detach(), other, [*shared, key, *summed]),
             tuple(roles[letter] for letter in result),
+            origins=self._origins(left, right),
         )
         self._keep(output, scores, None)
 

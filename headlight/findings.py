@@ -21,11 +21,6 @@ from headlight.masks.mask_case import NUMBER_TYPES, named
 from model.masks import with_leading_axes
 
 _logger = logging.getLogger(__name__)
-_CROSS = re.compile(
-    r"cross|encdec|(enc(oder)?|enc_dec|encoder_decoder|src|memory)_att|multihead_attn", re.IGNORECASE
-)
-_OF_ENCODER = re.compile(r"(^|[._])encoder(\.|$)", re.IGNORECASE)
-_OF_DECODER = re.compile(r"(^|[._])decoder(\.|$)", re.IGNORECASE)
 _CAUSAL_NAME = "CausalLM"
 
 
@@ -201,9 +196,9 @@ def _tokens(attention: Attention, padding: Padding, item: int, batch: int, heads
     """Return the tokens of one sequence, with the padding among its queries and keys where the sizes fit."""
     _, _, n_queries, n_keys = attention.shape
     n_keys -= attention.sinks
-    crosses = is_cross(attention)
-    has_both = padding.decoder is not None or is_of_decoder(attention.module)
-    own = padding.decoder if has_both and (is_of_decoder(attention.module) or crosses) else padding.encoder
+    crosses = attention.is_cross
+    has_both = padding.decoder is not None or attention.is_decoding
+    own = padding.decoder if has_both and (attention.is_decoding or crosses) else padding.encoder
     of_keys = own
     if crosses:
         of_keys = padding.encoder if padding.source is None and has_both else padding.source
@@ -228,29 +223,9 @@ def _row(padding: Tensor | None, item: int, batch: int, heads_first: bool) -> Te
     return padding[item % len(padding) if heads_first else item * len(padding) // batch].cpu()
 
 
-def is_cross(attention: Attention) -> bool:
-    """True if the name of its module says that its keys come from another sequence than its queries."""
-    return is_cross_path(attention.module)
-
-
-def is_cross_path(path: str) -> bool:
-    """The same of the path of a module."""
-    return bool(_CROSS.search(path))
-
-
 def _is_not_judged(attention: Attention) -> bool:
     """True if its mask alone says nothing."""
     return not {"part", "own_keys"}.isdisjoint(attention.remarks)
-
-
-def is_of_encoder(module: str) -> bool:
-    """True if the path of a module says that it is an encoder's."""
-    return bool(_OF_ENCODER.search(module))
-
-
-def is_of_decoder(module: str) -> bool:
-    """True if the path of a module says that it is a decoder's."""
-    return bool(_OF_DECODER.search(module))
 
 
 def _kind(attention: Attention) -> str:
@@ -270,8 +245,6 @@ class _Said:
     def __init__(
         self, described: Sequence[tuple[Attention, Sequence[_Mask]]], causal: bool | None, model_name: str
     ) -> None:
-        modules = [attention.module for attention, _ in described]
-        self._has_two_stacks = any(map(is_of_encoder, modules)) and any(map(is_of_decoder, modules))
         self._causal = causal
         self._is_named_causal = _CAUSAL_NAME in model_name
         self._causal_sizes = {
@@ -287,9 +260,7 @@ class _Said:
 
     def is_causal(self, attention: Attention, mask: _Mask) -> bool:
         """True where a mask must hide later tokens."""
-        if is_cross(attention) or _is_not_judged(attention):
-            return False
-        if self._has_two_stacks and is_of_encoder(attention.module):
+        if attention.role in ("cross", "encoder") or _is_not_judged(attention):
             return False
         sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
         if sees_all and not self._is_of_tokens(attention):
@@ -356,7 +327,7 @@ def _findings(
     if "not_read" not in attention.remarks and masks:
         if _seem_heads_first(attention, padding):
             of_masks.append(_remark(attention, "heads_or_sequences"))
-        if mask is not None and not is_cross(attention):
+        if mask is not None and not attention.is_cross:
             of_masks += _beside_expected(attention, mask, _all_tokens(attention, padding))
         elif not _is_not_judged(attention):
             of_masks += _of_the_masks(attention, masks, said)

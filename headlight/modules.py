@@ -61,6 +61,11 @@ class RunningModules:
         self._thread = threading.get_ident()
 
     @property
+    def are_running(self) -> bool:
+        """True while one of them runs."""
+        return bool(self._running)
+
+    @property
     def innermost(self) -> Running:
         """The call of a module that runs; the model itself where none does."""
         return self._running[-1] if self._running else self._outside

@@ -24,6 +24,7 @@ _MOST_PLACES = 256
 _SAMPLED = 64
 _MOST_CHANGES = 4
 _TOKENS = ("input_ids", "inputs_embeds", "src", "x", "inputs", "hidden_states", "decoder_input_ids")
+_DECODERS = ("decoder_input", "dec_", "tgt", "trg")
 _MOST_SEQUENCES = 8
 
 
@@ -59,8 +60,9 @@ def assert_causal(
 
     Args:
         model: any module.
-        args: what it is called with; the first one holds the tokens, (B, T) ids or (B, T, D) vectors.
-        of: the name of the argument that holds them where it is another one, such as ``decoder_input_ids``.
+        args: what it is called with; the tokens are the first one, (B, T) ids or (B, T, D) vectors, or those of a
+            decoder, such as ``tgt`` or ``decoder_input_ids``.
+        of: the name of the argument that holds them where it is another one.
         output: takes the tensor to be judged from what the model returns, (B, T, ...); None takes the first of the
             right length.
         batch_first: whether tokens, modules and output have the batch first; False for (T, B, D).
@@ -73,6 +75,7 @@ def assert_causal(
         AssertionError: some row depends on a later token; the message names the first stage that lets it in.
         ValueError: there are no tokens to be found, or fewer than two.
     """
+    of = _of_decoder(arguments_of(model, args, kwargs)) if of is None else of
     subject = _subject(model, args, kwargs, of, output, batch_first)
     if subject.n_tokens < 2:
         raise ValueError(f"there is {subject.n_tokens} token: there must be at least 2 for one to come later")
@@ -194,8 +197,11 @@ def _subject(
     output: Callable[[Any], Tensor] | None,
     batch_first: bool,
 ) -> Subject:
-    names = [of] if of is not None else [name for name in _TOKENS if name in kwargs]
-    place: int | str | None = 0 if args and of is None else next((name for name in names if name in kwargs), None)
+    place: int | str | None = 0 if args else next((name for name in _TOKENS if name in kwargs), None)
+    if of is not None:
+        found = arguments_of(model, args, kwargs).get(of)
+        at = [i for i, value in enumerate(args) if value is found]
+        place = of if of in kwargs else next(iter(at), None)
     if place is None:
         raise ValueError(f"there are no tokens: give them first, or name them by of=, one of: {', '.join(kwargs)}")
     subject = Subject(model, args, kwargs, place, 1 if batch_first else 0, output)
@@ -204,11 +210,21 @@ def _subject(
     return subject
 
 
+def _of_decoder(arguments: Mapping[str, Any]) -> str | None:
+    """The name of the argument that holds a decoder's tokens; None where none is called so."""
+    named = (
+        name
+        for name, value in arguments.items()
+        if name.startswith(_DECODERS) and "mask" not in name and isinstance(value, Tensor) and value.dim() > 1
+    )
+    return next(named, None)
+
+
 def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
     """(B, T) bool, True = padding."""
     known = padding_of(arguments_of(subject.model, subject.args, subject.kwargs), padding)
     name = _name(subject)
-    order = [known.decoder] if name.startswith(("decoder", "tgt")) else [known.encoder, known.source]
+    order = [known.decoder] if name.startswith(("decoder", *_DECODERS)) else [known.encoder, known.source]
     if name.startswith(("encoder", "memory")):
         order = [known.source, known.encoder]
     shape = (subject.n_sequences, subject.n_tokens)
@@ -225,9 +241,9 @@ def _name(subject: Subject) -> str:
 def _is_source(subject: Subject) -> bool:
     """True where the tokens are those of an encoder, and the output is that of a decoder."""
     named = arguments_of(subject.model, subject.args, subject.kwargs)
-    has_target = any(name.startswith(("decoder_input", "tgt")) for name in named)
+    has_target = any(name.startswith(_DECODERS) for name in named)
     name = _name(subject)
-    return name.startswith(("encoder", "memory")) or (has_target and not name.startswith(("decoder", "tgt")))
+    return name.startswith(("encoder", "memory")) or (has_target and not name.startswith(("decoder", *_DECODERS)))
 
 
 def _places(n_tokens: int) -> list[int]:

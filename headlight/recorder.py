@@ -19,7 +19,9 @@ from headlight.attentions import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
 from headlight.eager import Meeting, Softmax
 from headlight.modules import Running
+from headlight.origins import UNKNOWN, Origins
 from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
+from headlight.roles import roles_of
 
 NAMED_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 """The name of a class that is an attention by its purpose."""
@@ -80,24 +82,30 @@ class Recorder:
         """The number of attentions seen so far."""
         return sum(seen.is_attention for seen in self._seen)
 
-    def attentions(self, n_sequences: int | None) -> list[Attention]:
-        """Everything seen, in the order computed, under its name.
+    def attentions(
+        self, n_sequences: int | None, paths: Container[str], settled: Callable[[Origins], Origins]
+    ) -> list[Attention]:
+        """Everything seen, in the order computed, under its name and with its role.
 
         Args:
             n_sequences: how many sequences the model was given; None if that is not known.
+            paths: those of all modules of the model.
+            settled: gives the sequences of queries and keys out of what was noted of them.
         """
         times: Counter[str] = Counter()
         named = []
-        for seen in self._seen:
-            attention = seen.attention
-            if attention is None:
-                continue
+        found = [(seen, seen.attention) for seen in self._seen]
+        of_attentions = [(seen, attention) for seen, attention in found if attention is not None]
+        modules = [attention.module for _, attention in of_attentions]
+        roles = roles_of(modules, [settled(seen.origins) for seen, _ in of_attentions], paths)
+        for (seen, attention), role in zip(of_attentions, roles, strict=True):
             if seen.has_heads_first(attention, n_sequences):
                 attention = _with_batch_first(attention)
             times[attention.module] += 1
             name, nth = attention.module or "model", times[attention.module]
             remarks = (*attention.remarks, "part") if self._is_part(seen) else attention.remarks
-            named.append(replace(attention, path=name if nth == 1 else f"{name}:{nth}", remarks=remarks))
+            path = name if nth == 1 else f"{name}:{nth}"
+            named.append(replace(attention, path=path, remarks=remarks, role=role))
         return named
 
     def _is_part(self, seen: Seen) -> bool:
@@ -114,7 +122,7 @@ class Recorder:
         drafts = [(seen.running.path, seen.draft) for seen in self._seen if seen.may_be_one]
         return [path for path, draft in drafts if draft is not None and draft.n_keys in n_tokens]
 
-    def add(self, running: Running, call: Call) -> None:
+    def add(self, running: Running, call: Call, origins: Origins) -> None:
         """Keep a call of an attention in a module that runs."""
         attention = Attention(
             path=running.path,
@@ -133,7 +141,7 @@ class Recorder:
             sinks=call.sinks,
         )
         attention = self._with_numbers(attention, call) if self.options.keeps_numbers else attention
-        self._seen.append(Seen(running, call.query, attention))
+        self._seen.append(Seen(running, call.query, origins, attention))
 
     def _with_numbers(self, attention: Attention, whole: Call) -> Attention:
         call = whole.chosen(self.options.item, self.options.heads)
@@ -183,7 +191,8 @@ class Recorder:
             weights = self._copied(softmax.output.to(exactly))
         copied = self._copied if self.options.keeps_vectors else None
         draft = EagerDraft(running.path, softmax, read, weights, self._reduced, copied)
-        self._seen.append(Seen(running, None if known is None else known.query, draft=draft))
+        query, origins = (None, UNKNOWN) if known is None else (known.query, known.origins)
+        self._seen.append(Seen(running, query, origins, draft=draft))
         return draft
 
     def _reduced(self, attention: Attention) -> Attention:
@@ -228,6 +237,7 @@ class Seen:
 
     Attributes:
         running: the call.
+        origins: what its queries and keys were computed from.
         draft: where it is written out, what is known of it so far.
     """
 
@@ -235,10 +245,12 @@ class Seen:
         self,
         running: Running,
         query: Tensor | None,
+        origins: Origins,
         attention: Attention | None = None,
         draft: EagerDraft | None = None,
     ) -> None:
         self.running = running
+        self.origins = origins
         self.draft = draft
         self._attention = attention
         self._queries = None if query is None else StorageWeakRef(query.untyped_storage())  # type: ignore[no-untyped-call]

@@ -19,11 +19,12 @@ from typing import Any, TypeVar, cast, get_args
 import torch
 from torch import Tensor
 
-from headlight.attentions import Attention
+from headlight.attentions import Attention, Role
 from headlight.call import Kind
 from headlight.expressions import from_json, is_sound, to_json
 from headlight.findings import REMARKS
 from headlight.inputs import Inputs
+from headlight.roles import with_named_roles
 from headlight.stages import Stage
 from model.safetensors_header import read_header
 
@@ -34,6 +35,8 @@ MOST_BYTES = 4 * 2**30
 """A longer file is refused unread, unless the reader says otherwise."""
 
 _KEY = "headlight"
+_NEW = {"sinks", "role"}
+"""What the attentions of earlier files do not have."""
 _STACKS = ("encoder", "decoder")
 _DAMAGED = "the file is damaged or no recording: choose one that trace.save wrote"
 _ARRAYS = ("allowed", "bias", "weights", "context", "query", "key", "value")
@@ -150,7 +153,10 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
     stages = _stages_from_json(_list(about, "stages", dict), arrays, parameters)
     if len({stage.path for stage in stages}) < len(stages):
         raise ValueError("two stages in the file have one path")
-    attentions = [_attention_from_json(entry, arrays) for entry in _list(about, "attentions", dict)]
+    entries = _list(about, "attentions", dict)
+    attentions = [_attention_from_json(entry, arrays) for entry in entries]
+    if any("role" not in entry for entry in entries):
+        attentions = with_named_roles(attentions)
     if len({attention.path for attention in attentions}) < len(attentions):
         raise ValueError("two attentions in the file have one path")
     notes, tokens = _list(about, "notes", str), _list(about, "tokens", str)
@@ -216,8 +222,8 @@ def _about(file: str | Path | bytes) -> Mapping[str, Any]:
 
 
 def _attention_from_json(entry: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Attention:
-    names = {each.name for each in fields(Attention)} - {"sinks"}  # which earlier files do not have
-    if entry.keys() - {"sinks"} != names:
+    names = {each.name for each in fields(Attention)} - _NEW
+    if entry.keys() - _NEW != names:
         raise ValueError(f"an attention in the file must give each of: {', '.join(sorted(names))}")
     shape = _sizes(entry, "shape")
     if len(shape) != 4:
@@ -225,7 +231,9 @@ def _attention_from_json(entry: Mapping[str, Any], arrays: Mapping[str, Tensor])
     kind, dtype = _field(entry, "kind", str), _field(entry, "dtype", str)
     if kind not in get_args(Kind) or dtype not in _DTYPES:
         raise ValueError(f"kind ({kind!r}) or dtype ({dtype!r}) in the file is none that is known")
-    remarks = _list(entry, "remarks", str)
+    remarks, role = _list(entry, "remarks", str), entry.get("role", "self")
+    if role not in get_args(Role):
+        raise ValueError(f"role ({role!r}) in the file must be one of: {', '.join(get_args(Role))}")
     if not set(remarks) <= REMARKS.keys():
         raise ValueError(f"remarks {remarks} in the file must be among: {', '.join(REMARKS)}")
     attention = Attention(
@@ -245,6 +253,7 @@ def _attention_from_json(entry: Mapping[str, Any], arrays: Mapping[str, Tensor])
         difference=_number(entry, "difference"),
         remarks=tuple(remarks),
         sinks=_field(entry, "sinks", int) if "sinks" in entry else 0,
+        role=cast(Role, role),
         **{name: _array(entry, name, arrays) for name in _ARRAYS},
     )
     _check_arrays(attention)

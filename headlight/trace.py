@@ -129,26 +129,32 @@ class Trace(Sequence[Attention]):
         if sentence not in self._notes:
             self._notes.append(sentence)
 
-    def save(self, path: str | Path, *, tokens: Sequence[str] = (), parameters: bool = False) -> None:
+    def save(
+        self, path: str | Path, *, tokens: Sequence[str] = (), target: Sequence[str] = (), parameters: bool = False
+    ) -> None:
         """Write everything that is kept into a file, in the safetensors format.
 
         Args:
             path: where to; ``.headlight`` is the usual ending.
             tokens: the text of each token, to be shown beside the numbers.
+            target: the same of a decoder beside an encoder.
             parameters: whether the parameters that the stages name are written too, which can take far more than
                 the rest; with them each number of a stage can be followed back to those it was computed from.
         """
-        write(self._content(tokens, parameters), path)
+        write(self._content(tokens, target, parameters), path)
 
-    def to_bytes(self, *, tokens: Sequence[str] = (), parameters: bool = False) -> bytes:
+    def to_bytes(
+        self, *, tokens: Sequence[str] = (), target: Sequence[str] = (), parameters: bool = False
+    ) -> bytes:
         """Return the bytes that ``save`` writes into a file."""
-        return to_bytes(self._content(tokens, parameters))
+        return to_bytes(self._content(tokens, target, parameters))
 
-    def _content(self, tokens: Sequence[str], parameters: bool) -> Content:
+    def _content(self, tokens: Sequence[str], target: Sequence[str], parameters: bool) -> Content:
         labels = tuple(tokens) or self.tokens
+        texts = Texts((labels,), (tuple(target),)) if target else self.texts
         weights = self.parameters if parameters else {}
         return Content(
-            self._attentions, tuple(self.stages.values()), self._notes, labels, weights, self.texts, self.inputs
+            self._attentions, tuple(self.stages.values()), self._notes, labels, weights, texts, self.inputs
         )
 
 

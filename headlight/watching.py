@@ -24,6 +24,7 @@ from headlight.eager import EagerAttentions, Softmax
 from headlight.inputs import inputs_of
 from headlight.masks.mask_case import listed
 from headlight.modules import Arguments, Function, Keywords, RunningModules
+from headlight.origins import FollowedOrigins
 from headlight.recorder import NAMED_ATTENTION, EagerDraft, Options, Recorder, aside
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
@@ -130,7 +131,8 @@ class _Watcher(TorchFunctionMode):
         self._model = model
         self._trace = trace
         self._modules = RunningModules(model)
-        self._eager = EagerAttentions(model, self._begin, self._unweighted)
+        self._origins = FollowedOrigins(self._modules)
+        self._eager = EagerAttentions(model, self._begin, self._unweighted, self._origins.of_both)
         self.stages = (
             Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" or edits else None
         )
@@ -170,7 +172,8 @@ class _Watcher(TorchFunctionMode):
 
     def _finish(self) -> None:
         tokens = self._trace.inputs.tokens
-        for attention in self.recorder.attentions(tokens[0] if tokens else None):
+        n_sequences = tokens[0] if tokens else None
+        for attention in self.recorder.attentions(n_sequences, self._modules.named, self._origins.settled):
             self._trace.append(attention)
         self._note_what_was_not_followed({*tokens[1:2], *(n for seen in self._trace for n in seen.shape[2:])} - {1})
         if self.stages is not None:
@@ -237,11 +240,15 @@ class _Watcher(TorchFunctionMode):
             if reader is not None or getattr(function, "__name__", "") == "softmax":
                 where = f"{self._modules.path or 'The model'} ran under {transform}, where numbers cannot be read"
                 self._trace.note(f"{where}: its attention is not shown.")
-        elif reader is None:
+            return
+        self._origins.see(function, args, kwargs, used)
+        if reader is None:
             self._eager.see(function, args, kwargs, used)
         elif self.recorder.options.wants(self._modules.path):
-            with aside(args[0] if args else kwargs["query"]):
-                self.recorder.add(self._modules.innermost, reader(args, kwargs, output))
+            query, key = (*args, *map(kwargs.get, ("query", "key")))[:2] if len(args) < 2 else args[:2]
+            with aside(query):
+                origins = self._origins.of_both(query, key)
+                self.recorder.add(self._modules.innermost, reader(args, kwargs, output), origins)
 
     def _reader(self, function: Callable[..., Any]) -> known_functions.Reader | None:
         kind, name = type(function).__name__, str(function)
@@ -273,6 +280,8 @@ class _Watcher(TorchFunctionMode):
         if self._is_repeating:
             return None
         self._has_run = True
+        if not self._modules.are_running:
+            self._origins.given((args, kwargs))
         if module is self._model and not self._trace.inputs.model:
             self._trace.inputs = inputs_of(module, args, kwargs)
         self._look_for_what_was_hidden(module)
@@ -282,6 +291,7 @@ class _Watcher(TorchFunctionMode):
         if output is None:
             return None
         fused = self._fused_output(module, args, kwargs)
+        self._origins.take_over(output, fused)
         if self.stages is not None:
             self.stages.fused(self._modules.path_of(module), module.forward, args, kwargs, fused)
         return fused

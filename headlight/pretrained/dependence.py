@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from headlight.findings import is_of_decoder
 from headlight.influence import differentiated, first_stage, influence, sampled, stage_in_words
 from headlight.passes import Pass, StageOutput, Subject
 from headlight.pretrained.checkpoint import Checkpoint
@@ -57,7 +56,7 @@ def depends(
     Raises:
         ValueError: the model has no derivative by its tokens, or the layer has no row for each of them.
     """
-    of_encoder = bool(encoding.target) and after is not None and not is_of_decoder(after.module)
+    of_encoder = bool(encoding.target) and after is not None and not after.is_decoding
     subject, found = _differentiated(checkpoint, encoding, of_encoder=of_encoder)
     stage = found.output_stage(subject) if after is None else _layer_of(after, found.stages)
     rows = rows_measured(subject.n_tokens)

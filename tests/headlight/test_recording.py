@@ -100,6 +100,7 @@ CHANGES = {
     "is none that is known": lambda about: about["attentions"][0].update(dtype="int8"),
     "scale \\('much'\\) in the file must be a number": lambda about: about["attentions"][0].update(scale="much"),
     "remarks .* must be among": lambda about: about["attentions"][0].update(remarks=["<script>"]),
+    "role \\('both'\\) in the file must be one of": lambda about: about["attentions"][0].update(role="both"),
     "it must be boolean": lambda about: about["attentions"][0].update(allowed=about["attentions"][0]["weights"]),
     "two stages in the file have one path": lambda about: about["stages"].append(about["stages"][0]),
     "two attentions in the file have one path": lambda about: about["attentions"].append(about["attentions"][0]),
@@ -120,6 +121,16 @@ def test_a_file_that_does_not_hold_what_it_says_is_refused(saved, sentence, chan
     changed(saved, change)
     with pytest.raises(ValueError, match=sentence):
         headlight.load(saved)
+
+
+def test_an_earlier_file_has_the_roles_that_its_modules_are_named_by(tmp_path):
+    model = nn.Transformer(8, 2, 1, 1, 16, batch_first=True).eval()
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(torch.randn(1, 4, 8), torch.randn(1, 3, 8))
+    trace.save(tmp_path / "earlier")
+    changed(tmp_path / "earlier", lambda about: [attention.pop("role") for attention in about["attentions"]])
+    roles = [attention.role for attention in headlight.load(tmp_path / "earlier")]
+    assert roles == [attention.role for attention in trace] == ["encoder", "decoder", "cross"]
 
 
 def test_what_is_no_recording_is_refused(saved, tmp_path):

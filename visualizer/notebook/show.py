@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headlight.attentions import Attention
 from headlight.recording import Texts
+from headlight.roles import with_named_roles
 from headlight.trace import Trace
 from model import Trace as Recorded
 from model.texts import texts_of
@@ -121,7 +122,8 @@ def attention(
         if texts and len(texts) != size:
             raise ValueError(say("texts", what=said, n_texts=len(texts), size=size))
     allowed = None if mask is None else _mask(mask, layers.shape)
-    kind = "encoder.self_attention" if queries == names else "decoder.cross_attention"
+    is_self = queries == names
+    kind = "encoder.self_attention" if is_self else "decoder.cross_attention"
     found = [
         Attention(
             path=in_layer(kind, layer),
@@ -138,6 +140,7 @@ def attention(
             dropout=0.0,
             allowed=None if allowed is None else allowed[layer][None],
             weights=layers[layer][None],
+            role="self" if is_self else "cross",
         )
         for layer in range(n_layers)
     ]
@@ -239,7 +242,7 @@ def _every_kind(run: Run, selection: Selection) -> Pictures:
 
 def _attentions_of(recorded: Recorded) -> Trace:
     """The attentions in what ``model.record`` gave, as those of any model."""
-    return Trace([attention_in(recorded, module) for module in attention_modules(recorded)])
+    return Trace(with_named_roles([attention_in(recorded, module) for module in attention_modules(recorded)]))
 
 
 def _operations_of(trace: Trace, title: str, item: int) -> Run:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from headlight.contributions import Context, Contributions, Place, Stream, Term, contributions_of
-from headlight.findings import is_cross, is_cross_path, is_of_decoder
 from headlight.graph import NOT_COMPUTED
 from model.dataflow import Constant, n_shared
 from model.texts import texts_of
@@ -57,6 +56,7 @@ class FollowedStream:
         item: the sequence of the batch.
         tokens: those of the stream.
         read: of an attention that writes to it, by its path, the keys and the weights, (1 or H, Tq, Tk).
+        crosses: whether it attends to another sequence, by its path.
         head_label: what a head is called, by its number.
         vocabulary: the text of every token id; empty where it is not known.
         end: what follows the last stop: a title, and the stage that it leads to.
@@ -69,6 +69,7 @@ class FollowedStream:
     item: int
     tokens: Axis
     read: Callable[[str], tuple[Axis, Tensor]]
+    crosses: Callable[[str], bool]
     head_label: Callable[[int], str]
     vocabulary: Sequence[str]
     end: tuple[str, str]
@@ -151,7 +152,7 @@ def followed_in(run: Run, stack: str) -> FollowedStream:
         expects_next, tolerance = run.settings.architecture != "encoder", TOLERANCE
     else:
         is_causal = not seen.looking_ahead if seen.causal is None else seen.causal
-        expects_next = is_causal or is_of_decoder(seen.trace[stack].module)
+        expects_next = is_causal or seen.trace[stack].is_decoding
         tolerance = _OF_OTHERS if is_exact(run.trace[stream.path].value) else _ROUNDED
     is_read_on = "target" in run.batches and tokens.sequence == "source"
     end = (say("to_the_decoder") if is_read_on else say("end"), stream.path)
@@ -161,6 +162,7 @@ def followed_in(run: Run, stack: str) -> FollowedStream:
         0 if seen is None else run.item,
         tokens=tokens,
         read=lambda path: _read(run, path)[1:],
+        crosses=lambda path: _crosses(run, path),
         head_label=run.head_label,
         vocabulary=run.vocabulary,
         end=end if answer is None else (say("prediction"), answer if seen else "probabilities"),
@@ -180,12 +182,18 @@ def _read(run: Run, path: str) -> tuple[Axis, Axis, Tensor]:
     queries, keys = (
         known or tuple(map(str, range(size))) for known, size in zip(labels, attention.shape[2:], strict=True)
     )
-    is_target = is_of_decoder(attention.module) and "target" in run.batches
+    is_target = attention.is_decoding and "target" in run.batches
     return (
         _axis("query", queries, is_target),
-        _axis("key", keys, is_target and not is_cross(attention)),
+        _axis("key", keys, is_target and not attention.is_cross),
         plane(attention.weights, run.item),
     )
+
+
+def _crosses(run: Run, path: str) -> bool:
+    if run.seen is None:
+        return run.is_cross_attention(path.rpartition(".")[0])
+    return run.seen.trace[path].is_cross
 
 
 def contributions_in(run: Run) -> Contributions:
@@ -290,7 +298,7 @@ def take_apart(followed: FollowedStream, window: slice) -> Taken:
 def _stop(
     followed: FollowedStream, path: str, terms: Sequence[Term], parts: tuple[int, ...], window: slice
 ) -> Stop:
-    title, layer = _title(followed.found, terms)
+    title, layer = _title(followed, terms)
     head = next((term for term in terms if term.kind == "head"), None)
     if head is None:
         return Stop(title, path, parts, layer=layer)
@@ -298,21 +306,21 @@ def _stop(
     return Stop(title, path, parts, keys, to_array(weights[:, window]), layer)
 
 
-def _title(found: Contributions, terms: Sequence[Term]) -> tuple[str, int | None]:
+def _title(followed: FollowedStream, terms: Sequence[Term]) -> tuple[str, int | None]:
     """``layer 3 · self-attention`` and 3; the module and None where a part has no layer."""
     writers = [term for term in terms if term.kind != "bias"]
     if not writers or all(term.kind in ("embedding", "position") for term in writers):
         return say("input"), None
-    names = dict.fromkeys(_name_of(found, term) for term in writers)
+    names = dict.fromkeys(_name_of(followed, term) for term in writers)
     number = number_in(writers[0].path)
     joined = say("and").join(names)
     return joined if number is None else say("layer", layer=number, what=joined), number
 
 
-def _name_of(found: Contributions, term: Term) -> str:
+def _name_of(followed: FollowedStream, term: Term) -> str:
     if term.kind != "head":
         return say("feed_forward") if term.kind == "feed_forward" else _module(term.path)
-    return say("cross") if is_cross_path(found.attention_of(term)) else say("self")
+    return say("cross") if followed.crosses(followed.found.attention_of(term)) else say("self")
 
 
 def _parts(followed: FollowedStream, terms: Sequence[Term]) -> Iterator[Part]:

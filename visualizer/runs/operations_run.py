@@ -9,7 +9,6 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from headlight.findings import is_cross
 from headlight.patterns import Folded
 from headlight.stages import Stage as Operation
 from model import Trace, TracedModule
@@ -19,7 +18,7 @@ from model.tracing import Dims, Stage
 from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import number_in
 from visualizer.runs.recording_run import sequence_of
-from visualizer.runs.run import Run, sequence_at
+from visualizer.runs.run import Run
 from visualizer.runs.seen import not_repeated
 from visualizer.runs.tokens import TokenSequence
 from visualizer.runs.watched import WatchedRun, sizes_in_words
@@ -155,7 +154,7 @@ def _sizes_of(seen: WatchedRun) -> _Sizes:
         tokens,
         frozenset((one.shape[0], size) for one in seen.trace for size in one.shape[2:]),
         frozenset(count for one in seen.trace for count in (one.n_heads, one.key_heads)),
-        tuple(f"{one.module}." for one in seen.trace if is_ambiguous and is_cross(one)),
+        tuple(f"{one.module}." for one in seen.trace if is_ambiguous and one.is_cross),
     )
 
 
@@ -177,7 +176,7 @@ def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:
     if len(shape) > 3 and shape[1] in sizes.heads:
         symbols[1] = "H"
     if len(shape) > 1:
-        of_tokens = () if path.startswith(sizes.cross) else sizes.tokens[sequence_at(path, sizes.tokens)]
+        of_tokens = () if path.startswith(sizes.cross) else sizes.tokens[seen.sequence_at(path)]
         symbols[-2] = "T" if shape[-2] in of_tokens else "row"
         if symbols[1:] == ["H", "T", ""] and shape[-1] == shape[-2]:
             symbols[-1] = "T"

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from headlight.findings import is_cross
 from model import CombinedMask, MaskInputs, Trace, build_masks
 from model.config import Architecture
 from visualizer.components.axis import Axis, SequenceName
@@ -55,7 +54,7 @@ def _run(recorded: WatchedRun, kind: tuple[Attention, ...], item: int, window: W
     attentions = named((cut(without_sinks(attention), one, *window) for attention in kind), architecture)
     batches, axes = _tokens(recorded, kind[0], item, window)
     *_, n_queries, n_keys = without_sinks(kind[0]).shape
-    is_whole = max(n_queries, n_keys) <= MOST_SIDE and (n_queries == n_keys or is_cross(kind[0]))
+    is_whole = max(n_queries, n_keys) <= MOST_SIDE and (n_queries == n_keys or kind[0].is_cross)
     pads = torch.tensor([batches["source"][0].is_padding])
     made = _made(attentions, own_masks(attentions, lambda _: pads), batches, axes, architecture)
     return made if is_whole else replace(made, repeat=None)
@@ -84,7 +83,7 @@ def _made(
 
 
 def _architecture(kind: tuple[Attention, ...]) -> Architecture:
-    if is_cross(kind[0]):
+    if kind[0].is_cross:
         return "encoder-decoder"
     return "encoder" if any(map(sees_later, kind)) else "decoder"
 
@@ -97,7 +96,7 @@ def _tokens(
         texts[part] or tuple(map(str, range(size)[part]))
         for texts, part, size in zip(recorded.labels(attention, item), window, attention.shape[2:], strict=True)
     )
-    if is_cross(attention):
+    if attention.is_cross:
         batches: dict[SequenceName, tuple[TokenSequence, ...]] = {
             "source": (sequence_of(keys),),
             "target": (sequence_of(queries),),

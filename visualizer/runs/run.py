@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from headlight.findings import is_of_encoder
+from headlight.roles import is_of_encoder
 from model import (
     CombinedMask,
     MultiHeadAttention,
@@ -320,7 +320,9 @@ class Run(CachesResults):
         if symbol not in ("T", "Tq", "Tk", "S"):
             return None
         crosses = symbol == "Tk" and self.is_cross_attention(path.rpartition(".")[0])
-        return "source" if crosses else sequence_at(path, self.batches)
+        if crosses:
+            return "source"
+        return sequence_at(path, self.batches) if self.seen is None else self.seen.sequence_at(path)
 
     def is_cross_attention(self, module: str) -> bool:
         """True if an attention's keys come from another tensor than its queries."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from headlight.attentions import Attention
 from headlight.recording import Texts
+from headlight.roles import with_named_roles
 from headlight.stages import Stage
 from headlight.trace import Trace
 from model import Trace as Recorded
@@ -33,7 +34,8 @@ def as_trace(run: Run) -> Trace:
         seen.texts = Texts(_texts(run, "source"), _texts(run, "target"))
         return seen
     stages = {path: _stage(run, path, run.dataflow[path]) for path in run.trace}
-    trace = Trace([_attention(run, module) for module in attention_modules(run.trace)], stages=stages)
+    attentions = with_named_roles([_attention(run, module) for module in attention_modules(run.trace)])
+    trace = Trace(attentions, stages=stages)
     used = {
         part.name for node in run.dataflow.values() for part in inputs_of(node) if isinstance(part, ParameterInput)
     }

@@ -12,7 +12,6 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from headlight.attentions import Attention
-from headlight.findings import is_cross, is_of_decoder
 from model import CombinedMask, Trace, TracedModule, tracing
 from model.config import Architecture
 from model.masks import causal, padding, sliding_window, with_leading_axes
@@ -66,9 +65,9 @@ def kind_of(attention: Attention, architecture: Architecture) -> str:
     """The path of an attention in a model of an architecture, without its layer."""
     if architecture != "encoder-decoder":
         return masked_attention(architecture)
-    if is_cross(attention):
+    if attention.is_cross:
         return "decoder.cross_attention"
-    return f"{'decoder' if is_of_decoder(attention.module) else 'encoder'}.self_attention"
+    return f"{'decoder' if attention.is_decoding else 'encoder'}.self_attention"
 
 
 def named(attentions: Iterable[Attention], architecture: Architecture) -> dict[str, Attention]:

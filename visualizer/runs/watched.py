@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from headlight.findings import Judged, is_cross, is_of_decoder, judge, remarks_on
+from headlight.findings import Judged, judge, remarks_on
 from headlight.masks.lint import Finding
+from headlight.roles import is_of_decoder, is_of_encoder
 from headlight.stages import value_of
 from headlight.trace import Trace
 from model.dataflow import Node, n_shared
 from model.masks import with_leading_axes
+from visualizer.components.axis import SequenceName
 from visualizer.runs.cached_results import CachesResults
 
 
@@ -102,8 +104,8 @@ class WatchedRun(CachesResults):
             return None
         has_one_stack = not self.trace.texts.decoder
         for one in self.trace:
-            is_in_stack = has_one_stack or is_of_decoder(one.module) is module.startswith("decoder")
-            if is_in_stack and is_cross(one) is module.endswith("cross_attention"):
+            is_in_stack = has_one_stack or one.is_decoding is module.startswith("decoder")
+            if is_in_stack and one.is_cross is module.endswith("cross_attention"):
                 return one
         return None
 
@@ -127,11 +129,46 @@ class WatchedRun(CachesResults):
         """Everything that was found, each with the path of its attention."""
         return tuple((judged.attention.path, found) for judged in self.judged for found in judged.findings)
 
-    def tokens_of(self, module: str, item: int) -> tuple[str, ...]:
-        """The text of every token that a module reads, as far as its name tells which; () where it is not known."""
+    def sequence_at(self, path: str) -> SequenceName:
+        """The sequence whose tokens a stage is of: that of what it was computed from, or of what reads it."""
+        if not self.trace.texts.decoder:
+            return "source"
+        for ways in self._ways:
+            reached = [path]
+            for each in reached:  # grows as it is followed
+                module = each.rpartition(".")[0]
+                found = self.once(("sequence", module), partial(self._sequence_by_name, module))
+                if found is not None:
+                    return found
+                reached += [one for one in ways.get(each, ()) if one not in reached]
+        return "target"
+
+    @cached_property
+    def _ways(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+        """What each stage was computed from, and what was computed from it."""
+        inputs = {path: stage.inputs for path, stage in self.trace.stages.items()}
+        outputs: dict[str, list[str]] = {}
+        for path, names in inputs.items():
+            for name in names:
+                outputs.setdefault(name, []).append(path)
+        return inputs, outputs
+
+    def _sequence_by_name(self, module: str) -> SequenceName | None:
+        """The sequence that the attentions with the nearest names attend from; None where they differ."""
+        shared = [n_shared(one.module, module) for one in self.trace]
+        nearest = max([1, *shared])
+        near = {one.is_decoding for one, n_parts in zip(self.trace, shared, strict=True) if n_parts == nearest}
+        if len(near) != 1:
+            return "source" if is_of_encoder(module) else "target" if is_of_decoder(module) else None
+        return "target" if near.pop() else "source"
+
+    def tokens_of(self, sequence: SequenceName, item: int) -> tuple[str, ...]:
+        """The text of every token of a sequence, () where it is not known; tokens alone are the first stack's."""
         texts = self.trace.texts
-        of_decoder = is_of_decoder(module) and bool(texts.decoder)
-        return _of_item(texts.decoder if of_decoder else texts.encoder, item) or self.trace.tokens
+        roles = {one.role for one in self.trace}
+        has_source = bool(texts.encoder) or "cross" not in roles or "encoder" in roles
+        known, is_first = (texts.decoder, not has_source) if sequence == "target" else (texts.encoder, has_source)
+        return _of_item(known, item) or (self.trace.tokens if is_first else ())
 
     def values(self, node: Node) -> Tensor:
         """Return the value of an expression, from the stages and the parameters that are there.
@@ -144,16 +181,15 @@ class WatchedRun(CachesResults):
     @cached_property
     def looking_ahead(self) -> tuple[Attention, ...]:
         """The attentions of a sequence to itself in which some query sees a later key."""
-        return tuple(attention for attention in self.trace if not is_cross(attention) and sees_later(attention))
+        return tuple(attention for attention in self.trace if not attention.is_cross and sees_later(attention))
 
     def labels(self, attention: Attention, item: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The text of every query and of every key of one sequence; () where it is not known. Sinks come last."""
         _, _, n_queries, n_keys = attention.shape
         n_keys -= attention.sinks
-        encoder = _of_item(self.trace.texts.encoder, item) or self.trace.tokens
-        own = self.tokens_of(attention.module, item)
-        of_keys = encoder if is_cross(attention) else own
-        queries = own[-n_queries:] if len(own) == n_keys and not is_cross(attention) else own
+        own = self.tokens_of("target" if attention.is_decoding else "source", item)
+        of_keys = self.tokens_of("source", item) if attention.is_cross else own
+        queries = own[-n_queries:] if len(own) == n_keys and not attention.is_cross else own
         return (
             queries if len(queries) == n_queries else (),
             (*of_keys, *("sink",) * attention.sinks) if len(of_keys) == n_keys else (),

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from headlight.findings import is_cross, is_of_decoder
 from headlight.pretrained.tokenized import Tokenized
 from headlight.pretrained.watched_pass import Where
 from headlight.trace import Trace
@@ -31,7 +30,7 @@ def attentions_of(trace: Iterable[Attention], where: Where) -> tuple[Attention, 
         return tuple(trace)
     crossing = where == "cross"
     of_decoder = where != "encoder"
-    return tuple(each for each in trace if is_cross(each) is crossing and is_of_decoder(each.module) is of_decoder)
+    return tuple(each for each in trace if each.is_cross is crossing and each.is_decoding is of_decoder)
 
 
 def promised_by(trace: Trace, given: Tokenized, allowed: Tensor | None = None) -> Tensor:
@@ -46,7 +45,7 @@ def promised_by(trace: Trace, given: Tokenized, allowed: Tensor | None = None) -
     own = [
         each.allowed
         for each in trace
-        if not is_cross(each) and each.shape[2] == n_tokens and (not given.target or is_of_decoder(each.module))
+        if not each.is_cross and each.shape[2] == n_tokens and (not given.target or each.is_decoding)
     ]
     masks: Sequence[Tensor | None] = own if allowed is None else [allowed[None]] * len(own)
     reached = reach(masks, n_tokens)

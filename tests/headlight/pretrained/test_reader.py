@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headlight.findings import is_cross
 from headlight.pretrained.reader import Reader, end_of
 from headlight.pretrained.tokenized import Words, tokenized
 from model.masks import causal
@@ -34,7 +33,7 @@ def test_it_reads_what_a_pass_over_all_of_it_computes(checkpoint_of, family, cac
         with torch.no_grad():
             output = checkpoint.model(**inputs, output_attentions=True)
         torch.testing.assert_close(reading.logits, output.logits[0, -1], atol=1e-4, rtol=0)
-        attentions = [each for each in reading.trace if is_cross(each) == bool(given.target)]
+        attentions = [each for each in reading.trace if each.is_cross == bool(given.target)]
         for attention, weights in zip(attentions, getattr(output, read), strict=True):
             torch.testing.assert_close(attention.weights[0, :, -1], weights[0, :, -1], atol=1e-5, rtol=0)
         assert reading.n_new == (n_new if cached else len(tokens))
@@ -65,7 +64,7 @@ def test_another_mask_is_kept_to_as_the_text_grows(checkpoint_of, family, cached
         reading = reader(tokens)
         rows = window[len(tokens) - reading.n_new : len(tokens), : len(tokens)]
         for attention in reading.trace:
-            if not is_cross(attention) and "encoder" not in attention.module.split("."):
+            if not attention.is_cross and "encoder" not in attention.module.split("."):
                 assert not (attention.weights[0] * ~rows).any()
         tokens = [*tokens, int(reading.logits.argmax())]
 

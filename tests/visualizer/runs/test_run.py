@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from headlight.findings import is_cross_path, is_of_decoder
+from headlight.origins import UNKNOWN
+from headlight.roles import is_of_decoder, roles_of
 from model import MASKS
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
@@ -198,4 +199,5 @@ def test_a_module_of_either_stack_is_known_by_its_path(module, stack):
     ("text_encoder.layers.0.attention", False), ("encoder_decoder.layers.0.self_attn", False),
 ])  # fmt: skip
 def test_a_cross_attention_is_known_by_its_name(module, crosses):
-    assert is_cross_path(module) is crosses
+    paths = {"decoder.layers.0.self_attn", module}
+    assert (roles_of([module], [UNKNOWN], paths) == ["cross"]) is crosses

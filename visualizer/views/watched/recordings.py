@@ -99,11 +99,9 @@ def render(choices: Choices, strip: OnTop, no_strip: Callable[[], None]) -> Watc
 
 def _rows(run: WatchedRun, item: int) -> list[TokenSequence]:
     """The tokens of a sequence, as far as they are known; of an encoder and a decoder both."""
-    source, target = run.tokens_of("encoder", item), run.tokens_of("decoder", item)
-    if not source:
-        return []
-    if source == target:
-        return [_row("source", say("tokens"), source)]
+    source, target = run.tokens_of("source", item), run.tokens_of("target", item)
+    if not source or not target:
+        return [_row("source", say("tokens"), known) for known in (source, target) if known]
     return [_row("source", say("source"), source), _row("target", say("target"), target)]
 
 
