@@ -265,6 +265,8 @@ class _Said:
         sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
         if sees_all and not self._is_of_tokens(attention):
             return False
+        if "own_memory" in attention.remarks and self._causal_sizes:
+            return True
         if self._causal is not None:
             return self._causal
         if attention.is_causal or _is_exactly_causal(mask) or _is_causal_by_mistake(mask):
@@ -499,6 +501,20 @@ REMARKS: Mapping[str, Said] = {
         "error",
         "The weights of a query do not sum to 1 over its keys.",
         "Take the softmax over the last axis, dim=-1.",
+    ),
+    "heads_across_tokens": Said(
+        "Heads are cut across tokens",
+        "error",
+        "A tensor (B, T, D) is viewed as (B, H, T, D / H), or heads are joined to (B, T, D), without a transpose, "
+        "so that a row holds numbers of several tokens, also of later ones, and no mask can keep them out.",
+        "Use x.view(B, T, H, -1).transpose(1, 2), and transpose(1, 2) again before the heads are joined.",
+    ),
+    "own_memory": Said(
+        "A cross-attention reads its own sequence",
+        "warning",
+        "Its keys were computed from the same tokens as its queries, as in decoder(x, memory=x), so that it is a "
+        "second self-attention; without a causal mask of its own each token sees those that come later.",
+        "Pass what an encoder came to as the memory; a model without one needs no cross-attention.",
     ),
     "two_fills": Said(
         "Two fills were added",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -21,7 +21,7 @@ from headlight.eager import Meeting, Softmax
 from headlight.modules import Running
 from headlight.origins import UNKNOWN, Origins
 from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
-from headlight.roles import roles_of
+from headlight.roles import is_named_cross, roles_of
 
 NAMED_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 """The name of a class that is an attention by its purpose."""
@@ -75,6 +75,7 @@ class Recorder:
     def __init__(self, options: Options) -> None:
         self.options = options
         self._seen: list[Seen] = []
+        self._cut: set[str] = set()
         self._masks: dict[object, tuple[Tensor, ReadMask]] = {}
 
     @property
@@ -104,6 +105,10 @@ class Recorder:
             times[attention.module] += 1
             name, nth = attention.module or "model", times[attention.module]
             remarks = (*attention.remarks, "part") if self._is_part(seen) else attention.remarks
+            if role != "cross" and is_named_cross(attention.module, paths):
+                remarks = (*remarks, "own_memory")
+            if any(f"{attention.module}.".startswith(f"{path}.") for path in self._cut):
+                remarks = (*remarks, "heads_across_tokens")
             path = name if nth == 1 else f"{name}:{nth}"
             named.append(replace(attention, path=path, remarks=remarks, role=role))
         return named
@@ -121,6 +126,11 @@ class Recorder:
         """The paths of the modules with a softmax over so many tokens that was not followed to values."""
         drafts = [(seen.running.path, seen.draft) for seen in self._seen if seen.may_be_one]
         return [path for path, draft in drafts if draft is not None and draft.n_keys in n_tokens]
+
+    def reshaped(self, running: Running, before: Tensor, after: Tensor) -> None:
+        """Look whether a module that runs cuts or joins heads across tokens."""
+        if cuts_across_tokens(before.shape, after.shape) or cuts_across_tokens(after.shape, before.shape):
+            self._cut.add(running.path)
 
     def add(self, running: Running, call: Call, origins: Origins) -> None:
         """Keep a call of an attention in a module that runs."""
@@ -520,6 +530,15 @@ def largest_difference(one: Tensor, other: Tensor) -> float:
     gap = (one - other.to(one.dtype)).abs()
     same = (one == other) | (one.isnan() & other.isnan())
     return float(gap.masked_fill(same, 0.0).max()) if gap.numel() else 0.0
+
+
+def cuts_across_tokens(whole: Sequence[int], heads: Sequence[int]) -> bool:
+    """True where (B, T, D) and (B, H, T, D / H) are one memory: the heads of a token lie elsewhere in it."""
+    if (len(whole), len(heads)) != (3, 4):
+        return False
+    (batch, n_tokens, width), (_, n_heads, _, head_dim) = whole, heads
+    is_cut = (batch, n_tokens, width) == (heads[0], heads[2], n_heads * head_dim)
+    return is_cut and min(n_tokens, n_heads) > 1 and n_tokens != n_heads
 
 
 def different_heads(keys: Tensor) -> int:

@@ -36,7 +36,7 @@ MOST_BYTES = 4 * 2**30
 
 _KEY = "headlight"
 _NEW = {"sinks", "role"}
-"""What the attentions of earlier files do not have."""
+"""Fields that the attentions of earlier files do not have."""
 _STACKS = ("encoder", "decoder")
 _DAMAGED = "the file is damaged or no recording: choose one that trace.save wrote"
 _ARRAYS = ("allowed", "bias", "weights", "context", "query", "key", "value")

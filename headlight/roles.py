@@ -31,8 +31,9 @@ def roles_of(modules: Sequence[str], origins: Sequence[Origins], paths: Containe
         origins: what the queries and keys of each were computed from.
         paths: those of all modules of the model.
     """
+    own = _reading_themselves(modules, origins, paths)
     crosses = [
-        _is_named_cross(module, paths) or (each.differ and not _SELF.search(module))
+        (is_named_cross(module, paths) and module not in own) or (each.differ and not _SELF.search(module))
         for module, each in zip(modules, origins, strict=True)
     ]
     has_both = any(crosses) or (any(map(is_of_encoder, modules)) and any(map(is_of_decoder, modules)))
@@ -52,6 +53,19 @@ def roles_of(modules: Sequence[str], origins: Sequence[Origins], paths: Containe
     ]
 
 
+def _reading_themselves(modules: Sequence[str], origins: Sequence[Origins], paths: Container[str]) -> set[str]:
+    """The modules that are called cross-attention and whose keys are of the same tokens as their queries.
+
+    Where an encoder stands beside their layers nothing is said: it may have been given the same tokens.
+    """
+    named = [module for module in modules if is_named_cross(module, paths)]
+    layers = tuple(module[: found.start()] for module in named if (found := _CROSS.search(module)))
+    if not all(module.startswith(layers) for module in modules):
+        return set()
+    of_modules = zip(modules, origins, strict=True)
+    return {module for module, of in of_modules if module in named and of.query and of.query == of.key}
+
+
 def with_named_roles(attentions: Sequence[Attention]) -> list[Attention]:
     """Attentions of which nothing but the names of their modules is known."""
     modules = [attention.module for attention in attentions]
@@ -59,7 +73,8 @@ def with_named_roles(attentions: Sequence[Attention]) -> list[Attention]:
     return [replace(attention, role=role) for attention, role in zip(attentions, roles, strict=True)]
 
 
-def _is_named_cross(module: str, paths: Container[str]) -> bool:
+def is_named_cross(module: str, paths: Container[str]) -> bool:
+    """True if the path of a module says that it is a cross-attention."""
     parent, _, name = module.rpartition(".")
     is_named = bool(_CROSS.search(module))
     return is_named and (name != _BESIDE_SELF or f"{parent}.self_attn".lstrip(".") in paths)

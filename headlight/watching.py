@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch._C._functorch import TransformType
 from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.nn import functional as F
@@ -28,9 +28,11 @@ from headlight.origins import FollowedOrigins
 from headlight.recorder import NAMED_ATTENTION, EagerDraft, Options, Recorder, aside
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
+from model.dataflow import name_of
 from model.tracing import Edit
 
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
+_RESHAPES = ("view", "reshape")
 _OF_PYTORCH = ("aten", "prims", "prim", "c10", "c10d")
 _logger = logging.getLogger(__name__)
 _FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
@@ -244,6 +246,8 @@ class _Watcher(TorchFunctionMode):
         self._origins.see(function, args, kwargs, used)
         if reader is None:
             self._eager.see(function, args, kwargs, used)
+            if name_of(function) in _RESHAPES and isinstance(used, Tensor):
+                self.recorder.reshaped(self._modules.innermost, args[0], used)
         elif self.recorder.options.wants(self._modules.path):
             query, key = (*args, *map(kwargs.get, ("query", "key")))[:2] if len(args) < 2 else args[:2]
             with aside(query):

@@ -427,6 +427,17 @@ def over(axis):
     return lambda q, k, v: F.softmax((q @ k.mT / 2).masked_fill(~causal(T), LOW), dim=axis) @ v
 
 
+def cut_across_tokens(q, k, v):
+    """Heads that are viewed without a transpose."""
+    return sdpa(*(x.transpose(1, 2).flatten(2).view(x.shape) for x in (q, k, v)), is_causal=True)
+
+
+def joined_across_tokens(q, k, v):
+    """Heads that are joined without a transpose."""
+    joined = sdpa(q, k, v, is_causal=True).reshape(len(q), T, -1)
+    return joined.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)
+
+
 def of_queries(q, k, v):
     """The values meet the axis of the queries."""
     weights = (torch.einsum("bhqd,bhkd->bhqk", q, k) / 2).masked_fill(~causal(T), LOW).softmax(-1)
@@ -502,6 +513,8 @@ BUGS = {
         "The fill lets blocked keys through",
     ),
     "filled with -5": of(filled(~causal(T), -5.0), "The fill lets blocked keys through"),
+    "heads cut across tokens": of(cut_across_tokens, "Heads are cut across tokens"),
+    "heads joined across tokens": of(joined_across_tokens, "Heads are cut across tokens"),
     # zyy-2001/DisKT#6
     "softmax over the queries": of(over(-2), "The softmax goes over the queries"),
     "softmax over the heads": of(over(1), "The softmax goes over another axis"),

@@ -180,4 +180,29 @@ class Named(nn.Module):
 def test_a_name_of_pytorch_says_cross_only_beside_the_self_attention():
     assert roles_in(Named(), torch.randn(2, 5, WIDTH)) == ["self"]
     same = torch.randn(2, 5, WIDTH)
-    assert roles_in(nn.TransformerDecoderLayer(WIDTH, 2, 32, batch_first=True), same, same) == ["decoder", "cross"]
+    beside = nn.Transformer(WIDTH, 2, 1, 1, 32, batch_first=True)
+    assert roles_in(beside, same, same) == ["encoder", "decoder", "cross"]
+
+
+class WithoutEncoder(nn.Module):
+    """A language model of PyTorch's decoder layers, whose memory is its own tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(20, WIDTH)
+        self.layers = nn.ModuleList([nn.TransformerDecoderLayer(WIDTH, 2, 32, batch_first=True) for _ in range(2)])
+
+    def forward(self, x):
+        x = memory = self.words(x)
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        for layer in self.layers:
+            x = layer(x, memory, tgt_mask=later)
+        return x
+
+
+def test_a_memory_that_is_the_decoders_own_sequence_lets_the_future_in():
+    report = headlight.check(WithoutEncoder().eval(), ids(N_SOURCE))
+    rules = {row.attention.path: [found.rule for found in row.findings] for row in report.rows}
+    for layer in range(2):
+        assert not rules[f"layers.{layer}.self_attn"]
+        assert {"visible_future", "own_memory"} <= {*rules[f"layers.{layer}.multihead_attn"]}

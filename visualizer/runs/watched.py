@@ -145,7 +145,7 @@ class WatchedRun(CachesResults):
 
     @cached_property
     def _ways(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
-        """What each stage was computed from, and what was computed from it."""
+        """The stages that each was computed from, and those that were computed from it."""
         inputs = {path: stage.inputs for path, stage in self.trace.stages.items()}
         outputs: dict[str, list[str]] = {}
         for path, names in inputs.items():
