@@ -44,8 +44,9 @@ class FollowedOrigins:
         self._looked_up: dict[int, int] = {}
         self._given = 0
         for module in modules.named.values():
-            for tensor in tensors_in([*module.__dict__.values(), module._buffers]):
-                self._keep(tensor, 0)
+            for value in (*vars(module).values(), *module._buffers.values()):
+                if isinstance(value, Tensor):
+                    self._keep(value, 0)
 
     def of(self, tensor: object) -> int:
         """The bits of what a tensor was computed from."""
@@ -78,7 +79,7 @@ class FollowedOrigins:
 
     def see(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> None:
         """Take note of one call of a function. What is made outside of the model comes in from there."""
-        inputs = _tensors((*args, *kwargs.values()))
+        inputs = _tensors((*args, *kwargs.values()) if kwargs else args)
         if not inputs and not self._modules.are_running:
             return
         of_vectors = of_ids = 0

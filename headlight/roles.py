@@ -42,10 +42,10 @@ def roles_of(modules: Sequence[str], origins: Sequence[Origins], paths: Containe
         source |= each.key if each.differ and is_crossing else 0
 
     def role(module: str, each: Origins) -> Role:
-        is_encoding = is_of_encoder(module)
-        if is_encoding is is_of_decoder(module) and each.query and source:  # the name says neither, or both
-            is_encoding = not each.query & ~source
-        return "encoder" if is_encoding else "decoder"
+        of_encoder, of_decoder = is_of_encoder(module), is_of_decoder(module)
+        if of_encoder is of_decoder and each.query and source:
+            return "decoder" if each.query & ~source else "encoder"
+        return "encoder" if of_encoder and not of_decoder else "decoder"
 
     return [
         "cross" if is_crossing else role(module, each) if has_both else "self"

@@ -134,6 +134,7 @@ class _Watcher(TorchFunctionMode):
         self._trace = trace
         self._modules = RunningModules(model)
         self._origins = FollowedOrigins(self._modules)
+        self._has_one_stack = _has_one_stack(model)
         self._eager = EagerAttentions(model, self._begin, self._unweighted, self._origins.of_both)
         self.stages = (
             Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" or edits else None
@@ -243,7 +244,8 @@ class _Watcher(TorchFunctionMode):
                 where = f"{self._modules.path or 'The model'} ran under {transform}, where numbers cannot be read"
                 self._trace.note(f"{where}: its attention is not shown.")
             return
-        self._origins.see(function, args, kwargs, used)
+        if not self._has_one_stack:
+            self._origins.see(function, args, kwargs, used)
         if reader is None:
             self._eager.see(function, args, kwargs, used)
             if name_of(function) in _RESHAPES and isinstance(used, Tensor):
@@ -351,6 +353,11 @@ def _transform() -> str:
         return ""
     kinds = {interpreter.key() for interpreter in retrieve_all_functorch_interpreters()}
     return "torch.vmap" if TransformType.Vmap in kinds else "a transform of torch.func"
+
+
+def _has_one_stack(model: nn.Module) -> bool:
+    """True where a model of ``transformers`` says so of itself: nothing is to be told apart in it."""
+    return getattr(getattr(model, "config", None), "is_encoder_decoder", None) is False
 
 
 def _may_be_fused(module: nn.Module) -> bool:
