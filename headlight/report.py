@@ -99,7 +99,8 @@ def _sizes(row: Judged) -> str:
     _, _, n_queries, n_keys = row.attention.shape
     n_sinks = row.attention.sinks
     sinks = f" and {'a sink' if n_sinks == 1 else f'{n_sinks} sinks'}" if n_sinks else ""
-    return f"{counted('query', n_queries)}, {counted('key', n_keys - n_sinks)}{sinks}"
+    other = " of another sequence" if row.attention.is_cross else ""
+    return f"{counted('query', n_queries)}, {counted('key', n_keys - n_sinks)}{sinks}{other}"
 
 
 def said_once(findings: Sequence[tuple[str, Finding]]) -> list[tuple[tuple[str, ...], Finding]]:
