@@ -265,10 +265,10 @@ class _Said:
         sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
         if sees_all and not self._is_of_tokens(attention):
             return False
-        if "own_memory" in attention.remarks and self._causal_sizes:
-            return True
         if self._causal is not None:
             return self._causal
+        if "own_memory" in attention.remarks and self._causal_sizes:
+            return True
         if attention.is_causal or _is_exactly_causal(mask) or _is_causal_by_mistake(mask):
             return True
         places = {(_kind(attention), attention.shape, item) for item in mask.items}

@@ -199,9 +199,8 @@ def _subject(
 ) -> Subject:
     place: int | str | None = 0 if args else next((name for name in _TOKENS if name in kwargs), None)
     if of is not None:
-        found = arguments_of(model, args, kwargs).get(of)
-        at = [i for i, value in enumerate(args) if value is found]
-        place = of if of in kwargs else next(iter(at), None)
+        names = list(arguments_of(model, args, kwargs))
+        place = of if of in kwargs else names.index(of) if of in names else None
     if place is None:
         raise ValueError(f"there are no tokens: give them first, or name them by of=, one of: {', '.join(kwargs)}")
     subject = Subject(model, args, kwargs, place, 1 if batch_first else 0, output)

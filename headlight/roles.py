@@ -32,8 +32,10 @@ def roles_of(modules: Sequence[str], origins: Sequence[Origins], paths: Containe
         paths: those of all modules of the model.
     """
     own = _reading_themselves(modules, origins, paths)
+    has_self = not all(each.differ for each in origins)
     crosses = [
-        (is_named_cross(module, paths) and module not in own) or (each.differ and not _SELF.search(module))
+        (is_named_cross(module, paths) and module not in own)
+        or (each.differ and (has_self or not each.query & each.key) and not _SELF.search(module))
         for module, each in zip(modules, origins, strict=True)
     ]
     has_both = any(crosses) or (any(map(is_of_encoder, modules)) and any(map(is_of_decoder, modules)))

@@ -248,7 +248,7 @@ class _Watcher(TorchFunctionMode):
             self._origins.see(function, args, kwargs, used)
         if reader is None:
             self._eager.see(function, args, kwargs, used)
-            if name_of(function) in _RESHAPES and isinstance(used, Tensor):
+            if args and isinstance(used, Tensor) and name_of(function) in _RESHAPES:
                 self.recorder.reshaped(self._modules.innermost, args[0], used)
         elif self.recorder.options.wants(self._modules.path):
             query, key = (*args, *map(kwargs.get, ("query", "key")))[:2] if len(args) < 2 else args[:2]

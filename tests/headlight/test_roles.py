@@ -95,8 +95,10 @@ def test_a_cross_attention_that_sees_every_key_is_no_error_of_the_mask():
 
 
 def test_the_rows_of_a_decoder_are_those_that_are_proved_causal():
-    proof = headlight.assert_causal(Reader().eval(), ids(N_SOURCE), ids(N_SOURCE))
-    assert "No row of the output depends on a later token" in str(proof)
+    both = ids(N_SOURCE)
+    for source in (both, ids(N_SOURCE)):
+        proof = headlight.assert_causal(Reader().eval(), source, both)
+        assert "No row of the output depends on a later token" in str(proof)
     with pytest.raises(AssertionError, match="later"):
         headlight.assert_causal(Reader().eval(), ids(N_SOURCE), ids(N_SOURCE), of="src")
 
@@ -141,6 +143,18 @@ def test_a_scale_and_looked_up_experts_of_the_queries_are_no_sequence():
             return heads.softmax(-1) @ x[:, None]
 
     assert roles_in(Scaled(), torch.randn(1, 5, WIDTH)) == ["self"]
+
+
+def test_positions_that_the_queries_alone_have_are_no_other_sequence():
+    class Placed(Attend):
+        def __init__(self):
+            super().__init__()
+            self.places = nn.Embedding(9, WIDTH)
+
+        def forward(self, x, position_ids):
+            return super().forward(x + self.places(position_ids), x)
+
+    assert roles_in(Placed(), torch.randn(1, 5, WIDTH), ids(5)) == ["self"]
 
 
 class _Compiled(torch.autograd.Function):
