@@ -233,8 +233,9 @@ def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
 
 def _name(subject: Subject) -> str:
     """The name of the argument that holds the tokens."""
-    named = arguments_of(subject.model, subject.args, subject.kwargs)
-    return next((name for name, value in named.items() if value is subject.tokens), "")
+    if isinstance(subject.place, str):
+        return subject.place
+    return list(arguments_of(subject.model, subject.args, subject.kwargs))[subject.place]
 
 
 def _is_source(subject: Subject) -> bool:
