@@ -42,6 +42,9 @@ def words_on_node(node: Node) -> str:
     if not isinstance(node, Operation):
         return say("same_tensor", inputs=", ".join(inputs))
     operations = tuple(operations_of(node))
+    of_stages = dict.fromkeys(part.path for part in inputs_of(node) if isinstance(part, StageInput))
+    if of_stages and operations[-1] in _ATTENTIONS:
+        return _ATTENTIONS[operations[-1]](", ".join(of_stages))
     write = _SENTENCES.get((operations, len(inputs)))
     return write(*inputs) if write is not None and _is_told_whole(node) else words_of(inputs, operations)
 
@@ -72,6 +75,13 @@ _SENTENCES: Mapping[tuple[tuple[str, ...], int], Callable[..., str]] = {
     (("mul",), 2): lambda x, y: say("product_of_two", x=x, y=y),
 }
 """Sentences on a single operation, by its name and the number of its inputs."""
+
+
+_ATTENTIONS: Mapping[str, Callable[[str], str]] = {
+    "multi_head_attention_forward": lambda inputs: say("multi_head_attention", inputs=inputs),
+    "scaled_dot_product_attention": lambda inputs: say("attention", inputs=inputs),
+}
+"""Sentences on a whole attention that PyTorch computes in one call."""
 
 
 def is_its_expression(run: Run, path: str) -> tuple[str, bool]:

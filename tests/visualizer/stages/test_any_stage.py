@@ -205,6 +205,14 @@ X, W, B, GIVEN = StageInput("x"), ParameterInput("w"), ParameterInput("b"), Cons
             Operation("linear", (Operation("transpose", (X,), torch.transpose), W), F.linear),
             "This stage is computed from x, w by linear.",
         ),
+        (
+            Operation("multi_head_attention_forward", (X, X, X, W, B), F.multi_head_attention_forward),
+            "Multi-head attention in one call of PyTorch, from the projections to the output, of x.",
+        ),
+        (
+            Operation("scaled_dot_product_attention", (X, X, GIVEN), F.scaled_dot_product_attention),
+            "Scores, masks, softmax and weighted values in one call of PyTorch, of x.",
+        ),
     ],
 )
 def test_an_operation_alone_has_a_sentence_where_that_says_everything(node, explanation):
