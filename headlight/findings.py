@@ -18,6 +18,7 @@ from headlight.mask_words import Description, Tokens, describe
 from headlight.masks.intents import Intent
 from headlight.masks.lint import SEVERITIES, Finding, MaskCase, Severity, lint
 from headlight.masks.mask_case import NUMBER_TYPES, named
+from headlight.roles import is_of_decoder
 from model.masks import with_leading_axes
 
 _logger = logging.getLogger(__name__)
@@ -58,6 +59,10 @@ def judge(
         model_name: the name of the model's class.
         expected: what the masks should be.
     """
+    roles = {attention.role for attention in attentions}
+    has_encoder = "encoder" in roles or any(is_of_decoder(attention.module) for attention in attentions)
+    if "cross" in roles and not has_encoder and padding.decoder is None:
+        padding = replace(padding, encoder=None, decoder=padding.encoder)  # that of the decoder alone
     described = [_or_not_read(attention, padding) for attention in attentions]
     said = _Said(described, causal, model_name)
     return tuple(
@@ -197,11 +202,9 @@ def _tokens(attention: Attention, padding: Padding, item: int, batch: int, heads
     _, _, n_queries, n_keys = attention.shape
     n_keys -= attention.sinks
     crosses = attention.is_cross
-    has_both = padding.decoder is not None or attention.is_decoding
-    own = padding.decoder if has_both and (attention.is_decoding or crosses) else padding.encoder
-    of_keys = own
-    if crosses:
-        of_keys = padding.encoder if padding.source is None and has_both else padding.source
+    own = padding.decoder if attention.is_decoding else padding.encoder
+    of_source = padding.encoder if padding.source is None else padding.source
+    of_keys = of_source if crosses else own
     keys, queries = (_row(each, item, batch, heads_first) for each in (of_keys, own))
     keys = keys if keys is not None and len(keys) == n_keys else None
     if queries is not None and len(queries) == n_keys > n_queries and not crosses:

@@ -7,7 +7,6 @@ positions and masks, begins none, and of what was lost on the way, as in compile
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -36,14 +35,15 @@ UNKNOWN = Origins()
 class FollowedOrigins:
     """Knows of each tensor what it was computed from: one bit for each tensor met first, and for each look-up."""
 
-    def __init__(self, modules: RunningModules) -> None:
+    def __init__(self, modules: RunningModules, *, is_needed: bool) -> None:
         self._modules = modules
+        self._is_needed = is_needed
         self._known: dict[int, tuple[weakref.ref[Tensor], int]] = {}
         self._n_bits = 0
         self._met_first: dict[int, weakref.ref[Tensor]] = {}
         self._looked_up: dict[int, int] = {}
         self._given = 0
-        for module in modules.named.values():
+        for module in modules.named.values() if is_needed else ():
             for value in (*vars(module).values(), *module._buffers.values()):
                 if isinstance(value, Tensor):
                     self._keep(value, 0)
@@ -63,7 +63,7 @@ class FollowedOrigins:
 
     def of_both(self, query: Tensor, key: Tensor) -> Origins:
         """The bits of the queries and the keys of an attention."""
-        return Origins(self.of(query), self.of(key)) if self._modules.are_running else UNKNOWN
+        return Origins(self.of(query), self.of(key)) if self._is_needed and self._modules.are_running else UNKNOWN
 
     def given(self, values: object) -> None:
         """Take note of what a model was given."""
@@ -79,7 +79,9 @@ class FollowedOrigins:
 
     def see(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> None:
         """Take note of one call of a function. What is made outside of the model comes in from there."""
-        inputs = _tensors((*args, *kwargs.values()) if kwargs else args)
+        if not self._is_needed:
+            return
+        inputs = tensors_in((args, kwargs))
         if not inputs and not self._modules.are_running:
             return
         of_vectors = of_ids = 0
@@ -93,7 +95,7 @@ class FollowedOrigins:
             bit = self._next()
             self._looked_up[bit] = of_ids
             of_vectors |= bit
-        for tensor in inputs[:1] if name == "setitem" else _tensors((output,)):
+        for tensor in inputs[:1] if name == "setitem" else tensors_in(output):
             self._keep(tensor, of_vectors if tensor.dtype.is_floating_point else of_ids)
 
     def settled(self, origins: Origins) -> Origins:
@@ -109,13 +111,3 @@ class FollowedOrigins:
     def _keep(self, tensor: Tensor, bits: int) -> int:
         self._known[id(tensor)] = (weakref.ref(tensor), bits)
         return bits
-
-
-def _tensors(values: Iterable[object]) -> list[Tensor]:
-    found: list[Tensor] = []
-    for value in values:
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif isinstance(value, tuple | list):
-            found += _tensors(value)
-    return found

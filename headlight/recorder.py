@@ -95,8 +95,7 @@ class Recorder:
         """
         times: Counter[str] = Counter()
         named = []
-        found = [(seen, seen.attention) for seen in self._seen]
-        of_attentions = [(seen, attention) for seen, attention in found if attention is not None]
+        of_attentions = [(seen, found) for seen in self._seen if (found := seen.attention) is not None]
         modules = [attention.module for _, attention in of_attentions]
         roles = roles_of(modules, [settled(seen.origins) for seen, _ in of_attentions], paths)
         for (seen, attention), role in zip(of_attentions, roles, strict=True):

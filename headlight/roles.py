@@ -31,6 +31,7 @@ def roles_of(modules: Sequence[str], origins: Sequence[Origins], paths: Containe
         origins: what the queries and keys of each were computed from.
         paths: those of all modules of the model.
     """
+    crossing = _crossing_layers(modules, paths)
     own = _reading_themselves(modules, origins, paths)
     has_self = not all(each.differ for each in origins)
     crosses = [
@@ -44,7 +45,7 @@ def roles_of(modules: Sequence[str], origins: Sequence[Origins], paths: Containe
         source |= each.key if each.differ and is_crossing else 0
 
     def role(module: str, each: Origins) -> Role:
-        of_encoder, of_decoder = is_of_encoder(module), is_of_decoder(module)
+        of_encoder, of_decoder = is_of_encoder(module), is_of_decoder(module) or module.startswith(crossing)
         if of_encoder is of_decoder and each.query and source:
             return "decoder" if each.query & ~source else "encoder"
         return "encoder" if of_encoder and not of_decoder else "decoder"
@@ -60,12 +61,19 @@ def _reading_themselves(modules: Sequence[str], origins: Sequence[Origins], path
 
     Where an encoder stands beside their layers nothing is said: it may have been given the same tokens.
     """
-    named = [module for module in modules if is_named_cross(module, paths)]
-    layers = tuple(module[: found.start()] for module in named if (found := _CROSS.search(module)))
+    layers = _crossing_layers(modules, paths)
     if not all(module.startswith(layers) for module in modules):
         return set()
     of_modules = zip(modules, origins, strict=True)
-    return {module for module, of in of_modules if module in named and of.query and of.query == of.key}
+    return {
+        module for module, of in of_modules if is_named_cross(module, paths) and of.query and of.query == of.key
+    }
+
+
+def _crossing_layers(modules: Sequence[str], paths: Container[str]) -> tuple[str, ...]:
+    """The beginnings of the paths in layers with a cross-attention, which are a decoder's."""
+    named = (_CROSS.search(module) for module in modules if is_named_cross(module, paths))
+    return tuple(found.string[: found.start()] for found in named if found and found.start())
 
 
 def with_named_roles(attentions: Sequence[Attention]) -> list[Attention]:

@@ -133,8 +133,7 @@ class _Watcher(TorchFunctionMode):
         self._model = model
         self._trace = trace
         self._modules = RunningModules(model)
-        self._origins = FollowedOrigins(self._modules)
-        self._has_one_stack = _has_one_stack(model)
+        self._origins = FollowedOrigins(self._modules, is_needed=not _has_one_stack(model))
         self._eager = EagerAttentions(model, self._begin, self._unweighted, self._origins.of_both)
         self.stages = (
             Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" or edits else None
@@ -244,14 +243,13 @@ class _Watcher(TorchFunctionMode):
                 where = f"{self._modules.path or 'The model'} ran under {transform}, where numbers cannot be read"
                 self._trace.note(f"{where}: its attention is not shown.")
             return
-        if not self._has_one_stack:
-            self._origins.see(function, args, kwargs, used)
+        self._origins.see(function, args, kwargs, used)
         if reader is None:
             self._eager.see(function, args, kwargs, used)
             if args and isinstance(used, Tensor) and name_of(function) in _RESHAPES:
                 self.recorder.reshaped(self._modules.innermost, args[0], used)
         elif self.recorder.options.wants(self._modules.path):
-            query, key = (*args, *map(kwargs.get, ("query", "key")))[:2] if len(args) < 2 else args[:2]
+            query, key = (args[i] if i < len(args) else kwargs[name] for i, name in enumerate(("query", "key")))
             with aside(query):
                 origins = self._origins.of_both(query, key)
                 self.recorder.add(self._modules.innermost, reader(args, kwargs, output), origins)

@@ -220,3 +220,23 @@ def test_a_memory_that_is_the_decoders_own_sequence_lets_the_future_in():
     for layer in range(2):
         assert not rules[f"layers.{layer}.self_attn"]
         assert {"visible_future", "own_memory"} <= {*rules[f"layers.{layer}.multihead_attn"]}
+
+
+class DecoderAlone(nn.Module):
+    """A decoder that is given what another model read, and a mask of its own padding that it does not heed."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer()
+
+    def forward(self, x, memory, attention_mask):
+        return self.layer(x, memory)
+
+
+def test_the_padding_of_a_decoder_without_an_encoder_is_its_own():
+    left = torch.tensor([[0, 1, 1, 1]])
+    x, memory = torch.randn(1, N_TARGET, WIDTH), torch.randn(1, N_SOURCE, WIDTH)
+    report = headlight.check(DecoderAlone(), x, memory, attention_mask=left)
+    rules = {row.attention.path: [found.rule for found in row.findings] for row in report.rows}
+    assert "visible_padding" in rules["layer.mha1"]
+    assert "visible_padding" not in rules["layer.mha2"]
