@@ -14,17 +14,19 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice, takewhile
+from itertools import groupby, takewhile
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from headlight.attentions import Attention
+from headlight.contexts import Context, context_of, heads_of, stages_of
 from headlight.passes import LOOK_UPS
-from headlight.stages import CHANGES_OF_SHAPE, may_write, value_of
+from headlight.stages import CHANGES_OF_SHAPE, Stage, may_write, value_of
 from headlight.trace import Trace
 from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput, inputs_of
 
@@ -41,7 +43,6 @@ _BY_COLUMNS = CHANGES_OF_SHAPE | {"dropout", "mul", "rms_norm"}
 _INPUT_OF = {"linear": 0, "matmul": 0, "addmm": 1}
 _LINEAR = _INPUT_OF.keys() | {"einsum"}
 _MULTI_HEAD = "multi_head_attention_forward"
-_CLOSE = 1e-3
 _SOFTMAX = frozenset(("softmax", "log_softmax"))
 _OF_POSITIONS = re.compile(r"(?:^|[._])(?:pos|wpe)", re.IGNORECASE)
 _OF_A_LAYER = re.compile(r"(?:^|\.)\d+\.")
@@ -137,23 +138,6 @@ class _Parts:
         rows[: len(self.terms)] = self.rows
         rows[[terms.index(term) for term in other.terms]] += added
         return _Parts(terms, rows)
-
-
-@dataclass(frozen=True, eq=False)
-class Context:
-    """A stage that is a context.
-
-    Attributes:
-        attention: the path of the attention.
-        n_heads: how many heads it has.
-        axis: the axis that counts them.
-        size: the number of sequences and of tokens.
-    """
-
-    attention: str
-    n_heads: int
-    axis: int
-    size: tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -650,37 +634,26 @@ def contributions_of(trace: Trace) -> Contributions:
     contexts: dict[str, Context] = {}
     multi_head: dict[str, MultiHead] = {}
     for attention in trace:
-        if attention.context is None:
-            continue
-        context = attention.context.reshape(*attention.shape[:3], -1)
-        modules = (attention.module, attention.module.rpartition(".")[0])  # a softmax can be a module of its own
-        stages = [each for each in trace.stages.values() if each.module in modules and each.path in values]
-        new = [each for each in stages if each.path not in contexts and each.path not in multi_head]
-        own = [each for each in new if each.module == attention.module]
-        call = next((each for each in own if each.operation == _MULTI_HEAD), None)
-        if call is not None and isinstance(call.node, Operation):
-            last = next((each for each in own if each.operation == "fused"), call)
-            multi_head[last.path] = MultiHead(attention.path, context, call.node)
-            continue
-        # the last one, since a lone token's values are its context too
-        layouts = ((each.path, _layout_of(attention.path, context, each.value)) for each in reversed(new))
-        contexts |= dict(islice(((path, found) for path, found in layouts if found is not None), 1))
+        known = contexts.keys() | multi_head.keys()
+        if (whole := _in_one(attention, trace.stages, known)) is not None:
+            multi_head.update([whole])
+        elif (context := context_of(attention, trace.stages, known)) is not None:
+            contexts[context.path] = context
     nodes = {path: stage.node for path, stage in trace.stages.items()}
     return Contributions(nodes, values, trace.parameters, contexts, multi_head)
 
 
-def _layout_of(attention: str, context: Tensor, value: Tensor | None) -> Context | None:
-    """The way in which a stage holds a context, (B, H, T, Dh); None where it does not."""
-    if value is None:
+def _in_one(
+    attention: Attention, stages: Mapping[str, Stage], known: Container[str]
+) -> tuple[str, MultiHead] | None:
+    """An attention that one function computes whole, and the stage that it is; None where none does."""
+    context = heads_of(attention)
+    own = [each for each in stages_of(attention, stages, known) if each.module == attention.module]
+    call = next((each for each in reversed(own) if each.operation == _MULTI_HEAD), None)
+    if context is None or call is None or not isinstance(call.node, Operation):
         return None
-    n_items, n_heads, n_tokens = context.shape[:3]
-    tokens_first = (2, context.permute(2, 0, 1, 3))
-    for axis, expected in ((1, context), (2, context.transpose(1, 2)), tokens_first, (0, context.flatten(0, 1))):
-        if value.shape == expected.shape:
-            gap = (value.detach().to(expected) - expected).abs().max()
-            if bool(gap <= _CLOSE * expected.abs().max()):
-                return Context(attention, n_heads, axis, (n_items, n_tokens))
-    return None
+    last = next((each for each in reversed(own) if each.operation == "fused"), call)
+    return last.path, MultiHead(attention.path, context, call.node)
 
 
 def _begun(node: Node | None, path: str) -> Term:

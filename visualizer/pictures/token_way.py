@@ -10,7 +10,8 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from headlight.contributions import Context, Contributions, Place, Stream, Term, contributions_of
+from headlight.contexts import Context
+from headlight.contributions import Contributions, Place, Stream, Term, contributions_of
 from headlight.graph import NOT_COMPUTED
 from model.dataflow import Constant, n_shared
 from model.texts import texts_of
@@ -211,13 +212,14 @@ def _contributions(run: Run) -> Contributions:
         {path: None if isinstance(node, Constant) else node for path, node in nodes.items()},
         {path: stage.value for path, stage in run.trace.items()},
         run.parameters,
-        {f"{module}.context": _context(run, f"{module}.weights") for module in attention_modules(run.trace)},
+        {f"{module}.context": _context(run, module) for module in attention_modules(run.trace)},
     )
 
 
-def _context(run: Run, weights: str) -> Context:
+def _context(run: Run, module: str) -> Context:
+    weights = f"{module}.weights"
     n_items, n_heads, n_tokens, _ = run.trace[weights].value.shape
-    return Context(weights, n_heads, 1, (n_items, n_tokens))
+    return Context(f"{module}.context", weights, n_heads, (n_items, n_tokens))
 
 
 def _axis(name: str, labels: Sequence[str], is_target: bool) -> Axis:

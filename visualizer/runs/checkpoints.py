@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
+from headlight.contexts import Context, context_of
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, devices
 from headlight.pretrained.memory_needed import in_words
 from headlight.pretrained.tokenized import (
@@ -64,9 +65,6 @@ MOST_BYTES = 2_000_000_000
 """The most memory that the numbers of one pass may take."""
 
 _FEW = 8
-
-_CLOSE = 1e-2
-"""The same of a context, as a share of it, with what bfloat16 makes of it at most."""
 
 
 class Wanted(NamedTuple):
@@ -251,18 +249,18 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     settings, checkpoint, encoding, batches = asked.settings, asked.checkpoint, asked.encoding, asked.batches
     try:
         settings = _with_named_edits(settings, checkpoint, encoding)
-        seen, contexts = _pass(asked, _edits(settings, checkpoint, encoding))
+        seen, changed = _pass(asked, _edits(settings, checkpoint, encoding))
     except (ValueError, TraceError) as error:
         if not settings.edits:
             raise
         settings, complaints = replace(settings, edits=""), (*complaints, say("edits_left_out", why=error))
-        seen, contexts = _pass(asked, {})
+        seen, changed = _pass(asked, {})
     attentions = _named(checkpoint, seen.trace, len(batches["source"]))
     masks = {**_own_masks(attentions, batches), **_by_layer(asked.changed, attentions)}
-    operations = _operations(checkpoint, encoding) if contexts else {}
+    contexts = _contexts(checkpoint, encoding) if changed else {}
     for path, attention in attentions.items():
-        if (operation := operations.get(f"{path}.context")) in contexts:
-            attentions[path] = replace(attention, context=contexts[operation])
+        if (context := contexts.get(f"{path}.context")) is not None and context.path in changed:
+            attentions[path] = replace(attention, context=context.by_head(changed[context.path]))
     return seen_run(
         *(settings, attentions, _trace(attentions, masks, seen), masks, batches),
         vocabulary=labels_of(checkpoint),
@@ -282,10 +280,18 @@ def every_operation(settings: Settings) -> SeenTrace:
     asked = _asked(settings)
     edits = _edits(asked.settings, asked.checkpoint, asked.encoding)
     trace = _whole_pass(asked.checkpoint, asked.masked, edits, _takes_no_mask(asked)).trace
-    went_on = {trace.stages[path].module: trace.stages[path].value for path in edits}
+    contexts = _contexts(asked.checkpoint, asked.encoding) if edits else {}
+    went_on = {context.attention: context for context in contexts.values() if context.path in edits}
     return trace.replaced(
-        replace(one, context=value) if (value := went_on.get(one.module)) is not None else one for one in trace
+        replace(one, context=_context_after(went_on[one.path], one, trace)) if one.path in went_on else one
+        for one in trace
     )
+
+
+def _context_after(context: Context, attention: Attention, trace: SeenTrace) -> Tensor | None:
+    """The context that the model went on with after an edit, in the shape that the attention has it in."""
+    before, value = attention.context, trace.stages[context.path].value
+    return before if before is None or value is None else context.by_head(value).reshape(before.shape)
 
 
 def _whole_pass(
@@ -446,53 +452,43 @@ def _edits(settings: Settings, checkpoint: Checkpoint, encoding: Tokenized) -> M
     """
     if not settings.edits:
         return {}
-    operations = _operations(checkpoint, encoding)
+    contexts = _contexts(checkpoint, encoding)
     made = read_interventions(settings.edits)
-    if unknown := [each.path for each in made if each.path not in operations]:
+    if unknown := [each.path for each in made if each.path not in contexts]:
         raise ValueError(say("no_such_context", path=unknown[0]))
 
     def other() -> Mapping[str, SeenOperation]:
         if not settings.other_text.strip():
             raise ValueError(say("no_other_text"))
-        return _stages_of(checkpoint, replace(words_of(settings), text=settings.other_text))
+        stages = _stages_of(checkpoint, replace(words_of(settings), text=settings.other_text))
+        return {
+            path: replace(stages[context.path], value=context.by_head(value))
+            for path, context in contexts.items()
+            if context.path in stages and (value := stages[context.path].value) is not None
+        }
 
-    return edits_of([replace(each, path=operations[each.path]) for each in made], other)
+    return {contexts[path].path: contexts[path].edit(edit) for path, edit in edits_of(made, other).items()}
 
 
 def _with_named_edits(settings: Settings, checkpoint: Checkpoint, encoding: Tokenized) -> Settings:
     """The settings with each edit by the name of the context: links of before say the checkpoint's operation."""
     if not settings.edits:
         return settings
-    names = {operation: path for path, operation in _operations(checkpoint, encoding).items()}
+    names = {context.path: path for path, context in _contexts(checkpoint, encoding).items()}
     made = [replace(each, path=names.get(each.path, each.path)) for each in read_interventions(settings.edits)]
     return replace(settings, edits=write_interventions(made))
 
 
-def _operations(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, str]:
-    """The operation whose result is the context of an attention, by the path of the context."""
+def _contexts(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Context]:
+    """The operations that are the context of an attention, by the path of the context."""
 
-    def find() -> Mapping[str, str]:
+    def find() -> Mapping[str, Context]:
         seen = _whole_pass(checkpoint, _few(encoding)).trace
-        found = {
-            f"{path}.context": _context(seen.stages, each) for path, each in _named(checkpoint, seen, 1).items()
-        }
-        return {path: operation for path, operation in found.items() if operation}
+        attentions = _named(checkpoint, seen, 1).items()
+        found = {f"{path}.context": context_of(attention, seen.stages) for path, attention in attentions}
+        return {path: context for path, context in found.items() if context is not None}
 
-    return _known_of(checkpoint).once("operations", find)
-
-
-def _context(stages: Mapping[str, SeenOperation], attention: Attention) -> str:
-    """The path of the operation that is an attention's context, (B, H, Tq, Dv); "" where none is."""
-    context = attention.context
-    if context is None:
-        return ""
-    far = {
-        path: float((stage.value - context).abs().max())
-        for path, stage in stages.items()
-        if stage.module == attention.module and stage.value is not None and stage.value.shape == context.shape
-    }
-    nearest = min(reversed(far), key=far.__getitem__, default="")  # of one token the values are its context
-    return nearest if nearest and far[nearest] <= _CLOSE * float(context.abs().max()) else ""
+    return _known_of(checkpoint).once("contexts", find)
 
 
 def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, SeenOperation]:

@@ -28,12 +28,16 @@ from visualizer.work.cached_operations import cached_operations
 
 HEAD, HEAD_DIM = 1, 4
 PROJECTIONS = {
-    "gpt2": "transformer.h.0.attn.c_proj",
-    "llama": "model.layers.0.self_attn.o_proj",
-    "qwen3": "model.layers.0.self_attn.o_proj",
-    "bert": "encoder.layer.0.attention.output.dense",
-    "bart": "model.encoder.layers.0.self_attn.out_proj",
-    "t5": "encoder.block.0.layer.0.SelfAttention.o",
+    "gpt2": "transformer.h.0.attn.c_proj.weight",
+    "llama": "model.layers.0.self_attn.o_proj.weight",
+    "qwen3": "model.layers.0.self_attn.o_proj.weight",
+    "bert": "encoder.layer.0.attention.output.dense.weight",
+    "bart": "model.encoder.layers.0.self_attn.out_proj.weight",
+    "t5": "encoder.block.0.layer.0.SelfAttention.o.weight",
+    "bloom": "transformer.h.0.self_attention.dense.weight",
+    "xglm": "model.layers.0.self_attn.out_proj.weight",
+    "cpmant": "cpmant.encoder.layers.0.self_att.self_attention.attention_out.weight",
+    "xlnet": "transformer.layer.0.rel_attn.o",
 }
 """The output projection of the first attention of each family."""
 
@@ -160,23 +164,24 @@ def test_a_mask_for_each_head_is_one_for_each_head_and_one_for_a_layer_is_refuse
         cached_run(settings_of("llama", mask=("custom",), custom=write_planes({Scope(layer=1): "k == q"})))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PROJECTIONS)
 def test_a_head_left_out_is_the_model_without_its_columns_of_the_output_projection(family, settings_of):
     settings = settings_of(family)
-    path = f"{'decoder' if family in ('gpt2', 'llama', 'qwen3') else 'encoder'}.layers.0.self_attention.context"
+    path = f"{'encoder' if family in ('bert', 'bart', 't5') else 'decoder'}.layers.0.self_attention.context"
     left_out = write_interventions([Intervention(path, "zero", head=HEAD)])
     run = cached_run(replace(settings, edits=left_out))
     assert not run.complaints
     assert not run.trace[path].value[:, HEAD].any()
     assert run.trace[path].value[:, HEAD + 1].any()
-    weight = checkpoint_of(settings).model.get_submodule(PROJECTIONS[family]).weight
+    weight = checkpoint_of(settings).model.get_parameter(PROJECTIONS[family])
     columns = slice(HEAD * HEAD_DIM, (HEAD + 1) * HEAD_DIM)
     with torch.no_grad():
-        (weight[columns] if family == "gpt2" else weight[:, columns]).zero_()  # Conv1D has its inputs first
+        (weight[columns] if family == "gpt2" else weight.flatten(1)[:, columns]).zero_()  # Conv1D: inputs first
     output = reported(settings)
     last = attention_modules(run.trace)[1]
     expected = (output.encoder_attentions if "encoder_attentions" in output else output.attentions)[1]
-    torch.testing.assert_close(run.trace[f"{last}.weights"].value, expected, atol=1e-5, rtol=1e-5)
+    weights = run.trace[f"{last}.weights"].value[..., -expected.shape[-2] :, -expected.shape[-1] :]  # no prompt
+    torch.testing.assert_close(weights, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_what_another_text_gives_at_every_context_of_a_layer_is_taken_over(settings_of):
@@ -188,6 +193,13 @@ def test_what_another_text_gives_at_every_context_of_a_layer_is_taken_over(setti
     torch.testing.assert_close(run.trace[path].value, other.trace[path].value)
     complaints = cached_run(replace(settings, edits=edits)).complaints
     assert complaints == ("The edits are left out: there is no other text.",)
+
+
+def test_a_head_that_is_left_out_is_zero_in_every_operation_too(settings_of):
+    path = "decoder.layers.0.self_attention.context"
+    run = cached_run(settings_of("xlnet", edits=write_interventions([Intervention(path, "zero", head=HEAD)])))
+    watched = cached_operations(run).seen.trace[0]
+    torch.testing.assert_close(watched.context, run.trace[path].value)
 
 
 def test_an_edit_that_it_does_not_have_is_left_out_with_a_sentence(settings_of):
