@@ -15,7 +15,7 @@ _CLOSE = 1e-2
 """The share of its largest number by which a context may differ from the one computed again, as in bfloat16."""
 
 _ORDERS = ((0, 1, 2, 3), (0, 2, 1, 3), (1, 2, 0, 3))
-"""Where sequences, heads, tokens and columns stand in a stage of four axes."""
+"""The axes of sequences, heads, tokens and columns in a stage of four."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,3 +45,13 @@ def the_name_of_a_function_is_not_cut_off(page: Page) -> None:
     chosen = page.get_by_role("combobox", name="Where do you pass it?")
     expect(chosen).to_have_value("F.scaled_dot_product_attention: attn_mask")
     assert chosen.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+def test_a_text_whose_help_is_pressed_is_heard_when_its_field_is_left(open_app):
+    page = open_app(view="lab", architecture="decoder", text="a b c d")
+    field = page.get_by_role("textbox", name="Allowed where")
+    field.fill("k == q")
+    page.get_by_role("button", name="Help for Allowed where").click()
+    with rerun(page):
+        page.get_by_role("textbox", name="Text", exact=True).click()
+    assert link_of(page)["custom"] == "k == q"

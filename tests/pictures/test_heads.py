@@ -294,6 +294,20 @@ def test_the_number_of_heads_is_turned_in_the_picture(show_link):
     wait_until_told(page, HEADS, n_heads=6)
 
 
+def test_after_back_a_dial_that_the_host_never_hears_of_is_turned_back(show_link):
+    page = show_link(view="heads", text="a b c d", weights="random")
+    titles, dial = panels(page, HEADS).locator(".matrix-title"), page.get_by_role("slider", name="Heads")
+    dial.evaluate(MOVE_TO, 6)
+    expect(titles).to_have_text([f"head {head}" for head in range(6)])
+    page.evaluate("() => window.dispatchEvent(new PopStateEvent('popstate'))")
+    expect(titles).to_have_text([f"head {head}" for head in range(4)])
+    expect(dial).to_have_value("4")
+    expect(picture(page, HEADS).locator(".headlight[aria-busy=true]")).to_have_count(0)
+    four = fitted(Settings(text="a b c d", weights="random"))
+    point_at(panels(page, HEADS).nth(3), 3, 1, (4, 4))
+    wait_for_numbers(page, [float(compute_run(four).trace[WEIGHTS].value[0, 3, 3, 1])])
+
+
 def test_what_is_turned_is_told_together_once_the_hand_rests(show_link):
     page = show_link(view="heads", text="a b c d", weights="random", mask="none")
     press = "masks => [%s].forEach((one) => masks.querySelector(`[data-name=${one}]`).click())"

@@ -53,11 +53,9 @@ class GenerationSteps extends Picture {
     });
     this.attention = this.makePanel((row, column) => this.describeWeight(row, column));
     this.mask = this.makePanel((row, column) => this.describeMask(row, column));
-    /** @param {KeyboardEvent} event */
-    const pressKey = (event) => this.pressKey(event);
-    document.addEventListener("keydown", pressKey);
+    document.addEventListener("keydown", (event) => this.pressKey(event), this.untilEnd);
     this.events = new ShownEvents(root, host, () => this.shown());
-    this.endings.push(() => this.events.destroy(), () => document.removeEventListener("keydown", pressKey));
+    this.endings.push(() => this.events.destroy());
     /** @param {string} name @param {string} text @param {() => void} go */
     const button = (name, text, go) => {
       const attributes = { type: "button", "aria-label": name, title: name };

@@ -26,7 +26,7 @@ class Glossary extends Picture {
     this.note = new EntryNote((entry) => this.list.show(this.data, entry));
     const button = makeButton(() => this.list.show(this.data));
     root.prepend(makeElement("div", "glossary", {}, [button, this.list.element, this.note.element]));
-    this.endings.push(subscribeDefine(({ entry, from }) => this.open(entry, from)));
+    subscribeDefine(({ entry, from }) => this.open(entry, from), this.untilEnd);
   }
 
   /** Open the entry of this name beside the word that asks for it, or within the list that the word stands in.

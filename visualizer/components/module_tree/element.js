@@ -47,10 +47,7 @@ class ModuleTree extends Picture {
     this.frame = makeElement("div", "module-tree", attributes, [walk, this.chips]);
     root.prepend(this.frame);
     this.chips.onclick = (event) => this.click(event);
-    /** @param {KeyboardEvent} event */
-    const onKey = (event) => this.pressKey(event);
-    document.addEventListener("keydown", onKey);
-    this.endings.push(() => document.removeEventListener("keydown", onKey));
+    document.addEventListener("keydown", (event) => this.pressKey(event), this.untilEnd);
   }
 
   /** Take over what Python sent; the current operation only where it is not older than the person's last step. */

@@ -26,20 +26,12 @@ class PageKeys extends Picture {
     /** @type {[number, string][]} */ this.waiting = [];
     this.isUntold = false;
     this.isFirst = true;
-    /** @param {KeyboardEvent} event */
-    const onKey = (event) => this.onKey(event);
-    document.addEventListener("keydown", onKey);
-    const onHistory = () => this.tellAddress();
-    window.addEventListener("popstate", onHistory, true);
-    /** @param {InputEvent} event */
-    const onInput = (event) => refuseTooLong(event, this.data.longest);
-    document.addEventListener("beforeinput", onInput, true);
-    this.endings.push(
-      () => document.removeEventListener("keydown", onKey),
-      () => window.removeEventListener("popstate", onHistory, true),
-      () => document.removeEventListener("beforeinput", onInput, true),
-      () => this.isUntold && this.tellNow(),
-    );
+    const first = { ...this.untilEnd, capture: true };
+    document.addEventListener("keydown", (event) => this.onKey(event), this.untilEnd);
+    window.addEventListener("popstate", () => this.tellAddress(), first);
+    document.addEventListener("beforeinput", (event) => refuseTooLong(event, this.data.longest), first);
+    document.addEventListener("mousedown", stayInField, first);
+    this.endings.push(() => this.isUntold && this.tellNow());
     this.list = makeElement("dl", "page-keys-list");
     const close = makeElement("button", "page-keys-close", { type: "button" }, [say("close")]);
     const title = makeElement("h2", "page-keys-title", {}, [say("title")]);
@@ -136,6 +128,12 @@ function ours(address) {
   return Object.entries(address)
     .filter(([name]) => !name.startsWith("embed"))
     .toSorted();
+}
+
+/** Keep the focus in a field whose help is pressed: Streamlit says nothing of a text that is left for it.
+ *  @param {MouseEvent} event */
+function stayInField(event) {
+  if (event.target instanceof Element && event.target.closest("button[aria-label^='Help for']")) event.preventDefault();
 }
 
 function toggleFullScreen() {

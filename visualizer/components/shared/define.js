@@ -12,13 +12,10 @@ function termButton(entry, text) {
   return button;
 }
 
-/** Call `callback({entry, from})` for every term on the page that is opened; returns the function that stops it.
- *  @param {(asked: { entry: string, from: HTMLElement }) => void} callback */
-export function subscribeDefine(callback) {
-  /** @param {any} event */
-  const listener = (event) => callback(event.detail);
-  window.addEventListener(DEFINE_EVENT, listener);
-  return () => window.removeEventListener(DEFINE_EVENT, listener);
+/** Call `callback({entry, from})` for every term on the page that is opened.
+ *  @param {(asked: { entry: string, from: HTMLElement }) => void} callback @param {{ signal: AbortSignal }} untilEnd */
+export function subscribeDefine(callback, untilEnd) {
+  window.addEventListener(DEFINE_EVENT, (/** @type {any} */ event) => callback(event.detail), untilEnd);
 }
 
 /** The parts of a text, [text, entry] each: those with an entry as buttons that open it.

@@ -28,13 +28,19 @@ export class FetchedPicture extends Picture {
     this.endings.push(() => this.arrivals.cancel());
     /** @type {{ address: string | null, source: string, isWhole: boolean } | null} */
     this.numbers = null; // what arrived last, the address of the header that it is of, and where it came from
+    /** @type {any} */ this.header = null; // what the host said last
     /** @type {{ header: object, addresses: string[] } | null} */ this.request = null; // what was asked for last
   }
 
   /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there.
    *  @param {Uint8Array} bytes */
   update(bytes) {
-    const header = unpack(bytes);
+    this.showOf(unpack(bytes));
+  }
+
+  /** Draw what a header is of, once its numbers are there. @param {any} header */
+  showOf(header) {
+    this.header = header;
     const addresses = header.address ? this.addressesOf(header) : [];
     const isUnderWay = this.isUnderWay(addresses);
     if (this.request && isUnderWay) this.request.header = header;
@@ -150,6 +156,11 @@ export class LayeredPicture extends FetchedPicture {
       panel.sayCursor();
     };
     this.exact.want({ address, matrices, index: row * columns.labels.length + column, say: sayAgain });
+  }
+
+  /** After Back, with the dials as the host has them, whose numbers may not be drawn any more. */
+  takeBack() {
+    if (this.header && this.controls.events.isAhead(this.header.seq)) this.showOf(this.header);
   }
 
   /** @param {Mark[]} marks */

@@ -13,13 +13,10 @@ export function publishHover(marks, origin) {
   window.dispatchEvent(new CustomEvent(HOVER_EVENT, { detail: { marks, origin } }));
 }
 
-/** Call `callback({marks, origin})` for every hover on the page; returns the function that stops it.
- *  @param {(hover: {marks: Mark[], origin: object}) => void} callback */
-export function subscribeHover(callback) {
-  /** @param {any} event */
-  const listener = (event) => callback(event.detail);
-  window.addEventListener(HOVER_EVENT, listener);
-  return () => window.removeEventListener(HOVER_EVENT, listener);
+/** Call `callback({marks, origin})` for every hover on the page.
+ *  @param {(hover: {marks: Mark[], origin: object}) => void} callback @param {{ signal: AbortSignal }} untilEnd */
+export function subscribeHover(callback, untilEnd) {
+  window.addEventListener(HOVER_EVENT, (/** @type {any} */ event) => callback(event.detail), untilEnd);
 }
 
 /** The token of a sequence that has just become the query; null where none has.

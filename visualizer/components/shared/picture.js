@@ -40,14 +40,12 @@ export class Picture {
     this.tooltip = makeTooltip(root);
     const resize = new ResizeObserver(oncePerFrame(() => this.data && this.hasOtherRoom() && this.redraw()));
     for (const element of [root, ...around(root)]) resize.observe(element); // what stands above makes these higher
-    const onBack = () => this.takeBack();
-    window.addEventListener("popstate", onBack);
-    this.endings = [
-      () => window.removeEventListener("popstate", onBack),
-      () => resize.disconnect(),
-      subscribeHover(({ marks, origin }) => origin !== this && this.data && this.hear(marks)),
-      () => this.tooltip.destroy(),
-    ];
+    const end = new AbortController();
+    this.endings = [() => end.abort(), () => resize.disconnect(), () => this.tooltip.destroy()];
+    /** Options of what it hears outside of itself. */
+    this.untilEnd = { signal: end.signal };
+    window.addEventListener("popstate", () => this.takeBack(), this.untilEnd);
+    subscribeHover(({ marks, origin }) => origin !== this && this.data && this.hear(marks), this.untilEnd);
   }
 
   /** Take new bytes and draw them. @param {Uint8Array} bytes */

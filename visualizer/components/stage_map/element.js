@@ -104,10 +104,8 @@ class StageMap extends Picture {
     svg.onpointermove = (event) => showTip(this, event);
     svg.onpointerleave = () => this.tooltip.hide();
     stageRow.onclick = (event) => clickStage(this, event);
-    /** @param {KeyboardEvent} event */
-    const onKey = (event) => pressKey(this, event);
-    document.addEventListener("keydown", onKey);
-    this.endings.push(() => document.removeEventListener("keydown", onKey), () => clearTimeout(this.timer));
+    document.addEventListener("keydown", (event) => pressKey(this, event), this.untilEnd);
+    this.endings.push(() => clearTimeout(this.timer));
   }
 
   /** Take over what Python sent; of a stage that is older than the person's last step, only the model. */

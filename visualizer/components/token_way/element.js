@@ -76,11 +76,9 @@ class TokenWay extends FetchedPicture {
     };
     /** @param {KeyboardEvent} event */
     const onPageKey = (event) => event.key in PAGE_STEPS && isForPage(event) && this.onKey(event);
-    document.addEventListener("keydown", onPageKey); // also where nothing of the picture has the focus
-    this.endings.push(() => document.removeEventListener("keydown", onPageKey));
+    document.addEventListener("keydown", onPageKey, this.untilEnd); // also where nothing of it has the focus
     const fit = oncePerFrame(() => this.data && this.redraw()); // to a window that is higher or lower
-    window.addEventListener("resize", fit);
-    this.endings.push(() => window.removeEventListener("resize", fit));
+    window.addEventListener("resize", fit, this.untilEnd);
   }
 
   /** Take over what Python sent, unless the person has gone to another token since. */
