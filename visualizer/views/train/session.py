@@ -67,16 +67,16 @@ def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
 def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     """Return what there is to see of a plan that is not running.
 
-    What this session trained, what was trained to its end, what this session stopped, what was interrupted if the
-    link is of it, what is recorded, what was interrupted, or, without any of these, the random weights that a
-    training would begin with.
+    What failed in this session, what was trained to its end last, by whom ever, what this session stopped, what was
+    interrupted if the link is of it, what is recorded, what was interrupted, or, without any of these, the random
+    weights that a training would begin with.
     """
     mine = _mine()
     left = None
     if mine is not None and mine.plan.recipes == plan.recipes:
-        if mine.left is None:
-            return mine.job.peek()
-        left = mine.left
+        left = mine.left or mine.job.peek()
+        if mine.left is None and left.phase != "finished":
+            return left
     return (
         MEMORY.finished(plan.recipes)
         or left

@@ -220,6 +220,16 @@ def test_a_link_finds_the_finished_training_at_the_same_moment_and_start_trains_
     assert shown(again) == shown(app)
 
 
+def test_of_one_recipe_that_two_sessions_trained_both_show_what_was_trained_last(monkeypatch):
+    app = open_view(**tiny())
+    start(app)
+    wait_for_the_end(app)
+    finished = session.MEMORY.finished
+    monkeypatch.setattr(session.MEMORY, "finished", lambda recipes: replace(finished(recipes), seconds=77.0))
+    assert "in 77 s" in said(open_again(app))
+    assert "in 77 s" in said(app.run())
+
+
 def test_a_finished_training_is_there_again_once_another_run_of_it_is_stopped(monkeypatch):
     lengths = iter((STEPS, 20_000))
 
