@@ -7,7 +7,6 @@ what dropout drew, it reads from there.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
@@ -17,9 +16,8 @@ from torch import Tensor
 
 from model.dataflow import Constant, StageInput, inputs_of
 from model.texts import texts_of
-from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
-from visualizer.stages.loops import Loop, loops_in
+from visualizer.stages.loops import Loop, Reads, loops_in
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.registry import entry_of, numpy_line
 from visualizer.stages.torch_code import can_be_written, torch_code
@@ -42,7 +40,7 @@ def script(run: Run, path: str, library: Library, link: str) -> str:
     origin = _origin(run, path)
     needed = _needed(run, origin, writer)
     loops = loops_in(needed)
-    names = _named(tuple(needed), loops)
+    names = _named(needed, loops)
     lines = list(_lines(run, names, loops, writer))
     title = f"{entry_of(run, path).title}, {path}"
     math = ["import math", ""] if any("math." in line for line in lines) else []
@@ -94,24 +92,42 @@ def _needed(run: Run, path: str, writer: _Writer) -> dict[str, set[str]]:
     return {each: found[each] for each in run.trace if each in found}
 
 
-def _named(paths: Sequence[str], loops: Sequence[Loop]) -> dict[str, str]:
-    """A variable for each stage, as short as tells it from the others: ``scores``, or ``scores_1`` of layer 1.
+def _named(reads: Reads, loops: Sequence[Loop]) -> dict[str, str]:
+    """A variable for each stage: ``scores``, as soon as no line reads the one before it any more.
 
     In a loop all layers have the same, and what goes from one to the next is ``x``.
     """
-    without_layer = {path: path.replace(".layers.0.", ".") for loop in loops for path in loop.layers[0]}
+    names = {
+        path: "x" if len(loops) == 1 else f"x_{loop.stack}"
+        for loop in loops
+        for path in loop.carried
+        if path in reads
+    }
     others = {path for loop in loops for layer in loop.layers[1:] for path in layer}
-    names: dict[str, str] = {}
-    for name in (_short, _with_layer, _with_module, _whole):
-        unnamed = [path for path in paths if path not in names and path not in others]
-        candidates = {path: name(without_layer.get(path, path)) for path in unnamed}
-        counts = Counter([*candidates.values(), *names.values()])
-        names |= {path: candidate for path, candidate in candidates.items() if counts[candidate] == 1}
+    places = {path: place for place, path in enumerate(path for path in reads if path not in others)}
+    is_read_until = _last_reads(reads, places, loops)
+    taken: dict[str, int] = {}
+    for path, place in places.items():
+        if path not in names:
+            candidates = (name(path) for name in (_short, _with_module, _whole))
+            names[path] = next(name for name in candidates if taken.get(name, -1) < place)
+            taken[names[path]] = is_read_until[path]
     for loop in loops:
         for layer in loop.layers[1:]:
             names |= {path: names[first] for path, first in zip(layer, loop.layers[0], strict=True)}
-        names |= dict.fromkeys(loop.carried, "x" if len(loops) == 1 else f"x_{loop.stack}")
-    return {path: names[path] for path in paths}
+    return {path: names[path] for path in reads}
+
+
+def _last_reads(reads: Reads, places: Mapping[str, int], loops: Sequence[Loop]) -> dict[str, int]:
+    """The place of the last line that reads each stage; of one from outside of a loop, the end of that."""
+    found = dict(places)
+    loop_of = {path: loop for loop in loops for path in loop.layers[0]}
+    for path, place in places.items():
+        loop = loop_of.get(path)
+        for read in reads[path] & places.keys():
+            is_outside = loop is not None and loop_of.get(read) is not loop
+            found[read] = max(found[read], places[loop.layers[0][-1]] if loop and is_outside else place)
+    return found
 
 
 def _lines(run: Run, names: Mapping[str, str], loops: Sequence[Loop], writer: _Writer) -> Iterator[str]:
@@ -136,10 +152,6 @@ def _short(path: str) -> str:
     """``scores``; an output has its module's name too."""
     owner, name = ["", *path.split(".")][-2:]
     return f"{owner}_output" if name == "output" else name
-
-
-def _with_layer(path: str) -> str:
-    return f"{_short(path)}_{layer_of(path)}" if ".layers." in path else _short(path)
 
 
 def _with_module(path: str) -> str:

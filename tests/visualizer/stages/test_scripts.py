@@ -74,6 +74,14 @@ def test_layers_that_are_alike_are_a_loop(library, norm):
     assert many == few.replace("range(2)", "range(5)")
 
 
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_a_variable_has_its_short_name_again_once_nothing_reads_the_one_before(n_layers):
+    run = compute_run(replace(BASE, architecture="encoder-decoder", n_layers=n_layers)).alone()
+    code = script(run, "probabilities", "torch", "")
+    assert code.count(" scores = q @ k.mT" if n_layers > 1 else "\nscores = q @ k.mT") == 3
+    assert "encoder_self_attention =" not in code
+
+
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("layer", [0, 1])
 def test_a_layer_in_which_something_was_put_is_in_no_loop(layer, library):
