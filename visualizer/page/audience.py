@@ -18,8 +18,8 @@ from visualizer.settings.sources import VIEWS_OF, has_run
 from visualizer.settings.views import VIEWS
 from visualizer.state import drafts, state, widgets
 from visualizer.state.expectations import reveal_or_cover
-from visualizer.state.memory import address
 from visualizer.state.screen_file import write_screen
+from visualizer.state.session_values import address
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
 from visualizer.state.widget_values import give, key_of

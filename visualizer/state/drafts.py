@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import secrets
 
-from visualizer.state.memory import memory
+from visualizer.state.session_values import session_values
 
 
 def put_by(name: str, value: object) -> None:
     """Have ``put_by_before`` return a value under this name for the rest of the session."""
-    memory[f"_{name}"] = value
+    session_values[f"_{name}"] = value
 
 
 def put_by_before(name: str) -> object:
     """Return the value put by under a name in this session; None before there is one."""
-    return memory.get(f"_{name}")
+    return session_values.get(f"_{name}")
 
 
 def secret_of_session() -> str:

@@ -31,8 +31,8 @@ ACTS = strategies.lists(
 )
 
 
-class Memory(dict[str, Any]):
-    """The memory of a session, without Streamlit."""
+class Values(dict[str, Any]):
+    """The values of a session, without Streamlit."""
 
     to_dict = dict.copy
 
@@ -44,7 +44,7 @@ class Session:
     choices: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
     page: dict[str, int] = field(default_factory=dict)
     said: list[dict[str, int]] = field(default_factory=list)
-    memory: Memory = field(default_factory=Memory)
+    values: Values = field(default_factory=Values)
 
     def choose(self, name: str, value: int) -> None:
         """A person gives a control that is on the page another value."""
@@ -56,13 +56,13 @@ class Session:
         self.choices[name] = value
 
     def run(self, *, is_broken_off: bool = False) -> None:
-        self.memory.update(self.said.pop(0) if self.said else {})
+        self.values.update(self.said.pop(0) if self.said else {})
         self.choices |= widget_values.chosen_in(NAMES)  # type: ignore[arg-type]
         drawn = {widget_values.give(name, value): value for name, value in self.choices.items()}
-        self.memory.update(drawn)
+        self.values.update(drawn)
         if not is_broken_off:
-            for key in [key for key in self.memory if not key.startswith("_") and key not in drawn]:
-                del self.memory[key]
+            for key in [key for key in self.values if not key.startswith("_") and key not in drawn]:
+                del self.values[key]
             self.page = drawn
 
 
@@ -70,7 +70,7 @@ class Session:
 def test_page_and_server_agree_once_all_is_said_and_the_last_act_on_a_drawn_control_counts(acts):
     session = Session()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(widget_values, "memory", session.memory)
+        patch.setattr(widget_values, "session_values", session.values)
         session.run()
         for name, *what in acts:
             if name in ("draw", "break off"):

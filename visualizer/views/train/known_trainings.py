@@ -20,7 +20,7 @@ KEPT_BYTES = 256 * 2**20
 """The most memory that trainings may take that have ended; the newest is always kept."""
 
 
-class Memory:
+class KnownTrainings:
     """The jobs of a process by what they train.
 
     Args:
@@ -63,8 +63,8 @@ def _n_bytes(seen: Seen[Trainings]) -> int:
     return sum(training.n_bytes for training in seen.value)
 
 
-MEMORY = Memory()
-"""The memory of this process."""
+KNOWN_TRAININGS = KnownTrainings()
+"""Those of this process."""
 
 
 @lru_cache(maxsize=8)

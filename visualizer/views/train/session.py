@@ -8,7 +8,7 @@ from visualizer.settings.training_settings import TrainingChoice
 from visualizer.state import drafts, state
 from visualizer.state.visitors import name_of_session
 from visualizer.views.train.job import Trainings
-from visualizer.views.train.known_trainings import MEMORY, recorded_state, untrained_state
+from visualizer.views.train.known_trainings import KNOWN_TRAININGS, recorded_state, untrained_state
 from visualizer.views.train.plan import Plan
 from visualizer.work.jobs import Job, Seen
 
@@ -41,12 +41,12 @@ def start(choice: TrainingChoice, plan: Plan) -> None:
     before = _mine()
     if before is not None and before.plan.recipes != plan.recipes:
         before.job.leave(name_of_session())
-    _is_mine(choice, plan, MEMORY.start(plan.recipes))
+    _is_mine(choice, plan, KNOWN_TRAININGS.start(plan.recipes))
 
 
 def stop(choice: TrainingChoice, plan: Plan) -> None:
     """End the training of a plan for this session; it goes on where somebody else looks at it."""
-    job = MEMORY.running(plan.recipes)
+    job = KNOWN_TRAININGS.running(plan.recipes)
     if job is not None:
         left = job.leave(name_of_session())
         _is_mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left)
@@ -58,7 +58,7 @@ def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
     is_mine = mine is not None and mine.plan.recipes == plan.recipes
     if mine is not None and is_mine and mine.left is not None:
         return None
-    job = MEMORY.running(plan.recipes)
+    job = KNOWN_TRAININGS.running(plan.recipes)
     if job is not None and (mine is None or not (is_mine or mine.job.peek().is_running)):  # as after a reload
         drafts.put_by(_KEY, Mine(choice, plan, job))
     return job
@@ -78,11 +78,11 @@ def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
         if mine.left is None and left.phase != "finished":
             return left
     return (
-        MEMORY.finished(plan.recipes)
+        KNOWN_TRAININGS.finished(plan.recipes)
         or left
-        or (is_started(choice, plan) and MEMORY.interrupted(plan.recipes))
+        or (is_started(choice, plan) and KNOWN_TRAININGS.interrupted(plan.recipes))
         or recorded_state(plan.recipes)
-        or MEMORY.interrupted(plan.recipes)
+        or KNOWN_TRAININGS.interrupted(plan.recipes)
         or untrained_state(plan.recipes)
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from model.learning.training import RECIPES, Recipe
 from visualizer.views.train.job import Trainings
-from visualizer.views.train.known_trainings import Memory, recorded_state, untrained_state
+from visualizer.views.train.known_trainings import KnownTrainings, recorded_state, untrained_state
 from visualizer.work.jobs import Seen
 from visualizer.work.trainings import reports_in_turns
 
@@ -18,8 +18,8 @@ ENDLESS = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=20_0
 PATIENCE = 60.0
 
 
-def ended(memory: Memory, recipes: tuple[Recipe, ...]) -> Seen[Trainings]:
-    job = memory.start(recipes)
+def ended(trainings: KnownTrainings, recipes: tuple[Recipe, ...]) -> Seen[Trainings]:
+    job = trainings.start(recipes)
     deadline = time.monotonic() + PATIENCE
     while job.look().is_running:
         assert time.monotonic() < deadline
@@ -28,33 +28,33 @@ def ended(memory: Memory, recipes: tuple[Recipe, ...]) -> Seen[Trainings]:
 
 
 def test_what_is_running_is_found_by_its_recipe_and_started_once():
-    memory = Memory(trained=reports_in_turns)
-    job = memory.start(ENDLESS)
-    assert memory.running(ENDLESS) is job
-    assert memory.start(ENDLESS) is job
-    assert memory.running(TINY) is None
+    trainings = KnownTrainings(trained=reports_in_turns)
+    job = trainings.start(ENDLESS)
+    assert trainings.running(ENDLESS) is job
+    assert trainings.start(ENDLESS) is job
+    assert trainings.running(TINY) is None
     job.stop()
-    assert memory.running(ENDLESS) is None
-    assert memory.finished(ENDLESS) is None
-    assert memory.interrupted(ENDLESS).phase == "stopped"
+    assert trainings.running(ENDLESS) is None
+    assert trainings.finished(ENDLESS) is None
+    assert trainings.interrupted(ENDLESS).phase == "stopped"
 
 
 def test_what_was_finished_stays_while_it_is_trained_anew():
-    memory = Memory(trained=reports_in_turns)
-    first = ended(memory, TINY)
-    assert memory.finished(TINY) is first
-    again = memory.start(TINY)
-    assert memory.finished(TINY) is not None
+    trainings = KnownTrainings(trained=reports_in_turns)
+    first = ended(trainings, TINY)
+    assert trainings.finished(TINY) is first
+    again = trainings.start(TINY)
+    assert trainings.finished(TINY) is not None
     again.stop()
-    assert memory.finished(TINY).value[0].losses == first.value[0].losses
+    assert trainings.finished(TINY).value[0].losses == first.value[0].losses
 
 
 def test_the_oldest_is_forgotten_where_there_is_no_room():
-    memory = Memory(kept_bytes=0, trained=reports_in_turns)
-    ended(memory, TINY)
-    ended(memory, OTHER)
-    assert memory.finished(TINY) is None
-    assert memory.finished(OTHER) is not None
+    trainings = KnownTrainings(kept_bytes=0, trained=reports_in_turns)
+    ended(trainings, TINY)
+    ended(trainings, OTHER)
+    assert trainings.finished(TINY) is None
+    assert trainings.finished(OTHER) is not None
 
 
 @pytest.mark.parametrize("task", ["reverse", "match_brackets"])

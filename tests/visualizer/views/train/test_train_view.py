@@ -19,7 +19,7 @@ from model.learning.training_recordings import recorded
 from tests.visualizer.work.test_live import picture_at
 from visualizer.components.packing import header_of
 from visualizer.views.train import session
-from visualizer.views.train.known_trainings import Memory
+from visualizer.views.train.known_trainings import KnownTrainings
 from visualizer.views.train.plan import difference
 from visualizer.work.trainings import reports_in_turns
 
@@ -32,7 +32,7 @@ SEEDS = itertools.count(1000)  # each training here is one that no other test ha
 @pytest.fixture(autouse=True)
 def trains_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """To start a process for each training takes longer than all that is trained here; the browser tests do."""
-    monkeypatch.setattr(session, "MEMORY", Memory(trained=reports_in_turns))
+    monkeypatch.setattr(session, "KNOWN_TRAININGS", KnownTrainings(trained=reports_in_turns))
 
 
 def open_view(**query: str) -> AppTest:
@@ -224,8 +224,10 @@ def test_of_one_recipe_that_two_sessions_trained_both_show_what_was_trained_last
     app = open_view(**tiny())
     start(app)
     wait_for_the_end(app)
-    finished = session.MEMORY.finished
-    monkeypatch.setattr(session.MEMORY, "finished", lambda recipes: replace(finished(recipes), seconds=77.0))
+    finished = session.KNOWN_TRAININGS.finished
+    monkeypatch.setattr(
+        session.KNOWN_TRAININGS, "finished", lambda recipes: replace(finished(recipes), seconds=77.0)
+    )
     assert "in 77 s" in said(open_again(app))
     assert "in 77 s" in said(app.run())
 
@@ -237,7 +239,7 @@ def test_a_finished_training_is_there_again_once_another_run_of_it_is_stopped(mo
         steps = next(lengths)
         return reports_in_turns(tuple(replace(recipe, steps=steps) for recipe in recipes))
 
-    monkeypatch.setattr(session, "MEMORY", Memory(trained=trained))
+    monkeypatch.setattr(session, "KNOWN_TRAININGS", KnownTrainings(trained=trained))
     app = open_view(**tiny())
     start(app)
     wait_for_the_end(app)
@@ -294,7 +296,7 @@ def test_what_a_stopped_training_learned_is_there_after_a_reload_also_beside_a_r
 
 def test_a_training_that_its_server_no_longer_knows_is_missed(monkeypatch):
     app = stopped_after_a_while(**tiny(steps=20_000))
-    monkeypatch.setattr(session, "MEMORY", Memory(trained=reports_in_turns))  # as after a restart
+    monkeypatch.setattr(session, "KNOWN_TRAININGS", KnownTrainings(trained=reports_in_turns))  # as after a restart
     again = open_again(app)
     (missed,) = again.info
     assert "does not know the training that was started" in missed.value
@@ -312,7 +314,7 @@ def test_a_training_whose_process_dies_says_so_also_after_a_reload(monkeypatch):
         yield next(reports_in_turns(recipes))
         raise RuntimeError("the training process ended with exit code -9")
 
-    monkeypatch.setattr(session, "MEMORY", Memory(trained=dying))
+    monkeypatch.setattr(session, "KNOWN_TRAININGS", KnownTrainings(trained=dying))
     app = open_view()
     start(app)
     wait_for_the_end(app)
@@ -325,7 +327,7 @@ def test_a_training_that_there_is_no_room_for_is_refused_once(monkeypatch):
     def refuse(*_):
         raise ValueError("As much as this server has room for is being computed.")
 
-    monkeypatch.setattr(session.MEMORY, "start", refuse)
+    monkeypatch.setattr(session.KNOWN_TRAININGS, "start", refuse)
     app = open_view(**tiny())
     start(app)
     assert not app.exception

@@ -14,7 +14,7 @@ import streamlit as st
 from visualizer.state.streamlit_internals import uninterrupted
 
 
-class Memory(MutableMapping[str, Any]):
+class SessionValues(MutableMapping[str, Any]):
     """``st.session_state``, to which the same rules apply."""
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - whatever was put there
@@ -47,4 +47,4 @@ def address() -> dict[str, str]:
         return st.query_params.to_dict()
 
 
-memory = Memory()
+session_values = SessionValues()
