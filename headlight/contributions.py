@@ -180,6 +180,10 @@ class Contributions:
         for path, node in nodes.items():
             known = node is not None and path in values
             self._writers[path] = self._written_by(node, path) if known and node else frozenset((path,))
+        self._inner: dict[str, str] = {}
+        for path in nodes:
+            if (inner := self._projected_before(path)) is not None:
+                self._inner[path] = inner
         self.streams = tuple(self._find_streams())
 
     def places(self, stream: Stream, *, item: int = 0, tokens: slice = slice(None)) -> Iterator[Place]:
@@ -212,7 +216,7 @@ class Contributions:
         """The paths of the attentions that write to a stream, in the order computed."""
         found = (self._attention_at(path) for path in stream.attentions)
         contexts = [path if at is None else at[0] for path, at in zip(stream.attentions, found, strict=True)]
-        return tuple(self.attention_of(Term("head", path)) for path in contexts)
+        return tuple(dict.fromkeys(self.attention_of(Term("head", path)) for path in contexts))
 
     def width_of(self, path: str) -> int:
         """The size of a stage's last axis."""
@@ -353,6 +357,7 @@ class Contributions:
         """Each last stage of a sum of attentions, as long as there are attentions in none."""
         attentions = {path for path in self._nodes if self._attention_at(path) is not None}
         attentions |= self._multi_head.keys()
+        attentions -= set(self._inner.values())
         while attentions:
             counts = {
                 path: len(writers & attentions)
@@ -491,8 +496,8 @@ class Contributions:
         self, node: Operation, path: str, attention: str, between: Sequence[Operation], rows: _Rows
     ) -> _Parts:
         """The part of each head of an attention, and the bias that its last projection adds."""
-        if node.name == "einsum":
-            outputs = torch.stack([rows.of(output) for output in self._outputs_of_heads(node, attention)])
+        if node.name == "einsum" or path in self._inner:
+            outputs = torch.stack([rows.of(output) for output in self._outputs_of_heads(node, path, attention)])
         else:
             place = _INPUT_OF[node.name]
             read, weight = rows.of(self._value(node.inputs[place])), self._value(node.inputs[place + 1]).double()
@@ -502,13 +507,14 @@ class Contributions:
         parts = _Parts(tuple(Term("head", attention, head) for head in range(len(outputs))), outputs)
         return self._with_bias(parts, self._bias_of(node), path, rows)
 
-    def _outputs_of_heads(self, node: Operation, attention: str) -> Iterator[Tensor]:
+    def _outputs_of_heads(self, node: Operation, path: str, attention: str) -> Iterator[Tensor]:
         """The output of a projection without a bias where all heads but one are zero, for each head."""
+        again = self._between(path, {attention}) if path in self._inner else ()
         value, context = self._values[attention], self._contexts[attention]
         heads = torch.arange(value.shape[context.axis], device=value.device) % context.n_heads
         for head in range(context.n_heads):
             is_own = (heads == head).view(-1, *[1] * (value.dim() - context.axis - 1))
-            yield self._value(node, {attention: value * is_own})
+            yield self._value(node, {attention: value * is_own}, again)
 
     def _columns_of_heads(self, attention: str, between: Sequence[Operation]) -> Tensor:
         """(H, Dh), the columns that each head has in what a projection reads of an attention."""
@@ -548,7 +554,30 @@ class Contributions:
         if node.name == "einsum":
             read = list(_stages_in(node))
             return (read[0], ()) if len(read) == 1 and read[0] in self._contexts else None
+        if path in self._inner:
+            return self._attention_at(self._inner[path])
         return self._from_context(node.inputs[_INPUT_OF[node.name]])
+
+    def _projected_before(self, path: str) -> str | None:
+        """The projection of a context that a stage projects once more, both without a bias; None where none is.
+
+        A product of two matrices of low rank is such (Hu et al. 2021, "LoRA", 4.1).
+        """
+        node = self._nodes[path]
+        if not isinstance(node, Operation) or node.name not in _INPUT_OF or self._bias_of(node) is not None:
+            return None
+        read: Node | None = node.inputs[_INPUT_OF[node.name]]
+        while read is not None:
+            if isinstance(read, StageInput):
+                inner = self._nodes.get(read.path)
+                if isinstance(inner, Operation) and inner.name in _LINEAR:
+                    return read.path if self._bias_of(inner) is None and self._attention_at(read.path) else None
+                read = inner
+            elif isinstance(read, Operation) and read.name in CHANGES_OF_SHAPE | {"dropout"}:
+                read = read.inputs[0]
+            else:
+                return None
+        return None
 
     def _from_context(self, node: Node | None, *after: Operation) -> tuple[str, tuple[Operation, ...]] | None:
         """The stage of the context that an expression is made of column by column, and the operations since."""

@@ -419,3 +419,39 @@ def test_a_change_of_the_order_of_rows_or_columns_is_no_way_for_parts(enter):
     places = list(found.places(stream, item=1))
     assert max(place.difference for place in places) < 1e-6
     torch.testing.assert_close(places[-1].parts.sum(0).float(), output[1])
+
+
+class LowRank(nn.Module):
+    """A projection beside one of low rank, as LoRA trains it (Hu et al. 2021)."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base = base
+        self.a = nn.Linear(base.in_features, 2, bias=False)
+        self.b = nn.Linear(2, base.out_features, bias=False)
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.base(x) + self.b(self.a(self.dropout(x))) * 2.0
+
+
+def test_what_a_head_writes_by_a_projection_of_low_rank_is_part_of_it():
+    head, width = 1, 4
+    model = built("llama")
+    attention = model.model.layers[0].self_attn
+    attention.o_proj = LowRank(attention.o_proj)
+    model.eval()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(IDS)
+    (stream,) = (found := contributions_of(trace)).streams
+    assert found.attentions_of(stream) == trace.paths
+    place = next(place for place in found.places(stream, item=1) if place.path.startswith("model.layers.0.add"))
+    columns = slice(head * width, (head + 1) * width)
+    context = trace[0].context.transpose(1, 2).flatten(2)[1].clone()
+    kept = torch.zeros_like(context)
+    kept[:, columns] = context[:, columns]
+    with torch.no_grad():
+        expected = attention.o_proj(kept)
+    (part,) = (each for term, each in zip(place.terms, place.parts, strict=True) if term.head == head)
+    torch.testing.assert_close(part, expected.double(), rtol=1e-5, atol=1e-6)
+    assert place.difference < 1e-6
