@@ -32,7 +32,7 @@ from model.dataflow import name_of
 from model.tracing import Edit
 
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
-_RESHAPES = ("view", "reshape")
+_RESHAPES = ("view", "reshape", "flatten", "unflatten")
 _OF_PYTORCH = ("aten", "prims", "prim", "c10", "c10d")
 _logger = logging.getLogger(__name__)
 _FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)

@@ -242,15 +242,22 @@ def one_head_each(q, k, v):
     return sdpa(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), is_causal=True).view(q.shape)
 
 
-def joined_heads(repeated, is_padding=RIGHT):
+def joined_heads(repeated, join=lambda x: x.flatten(0, 1), part=lambda x, like: x.view(like.shape)):
     """Sequences and heads along one axis, and a mask that was repeated for them."""
 
     def attend(q, k, v):
-        mask = repeated(is_padding)[:, None]
-        scores = torch.bmm(q.flatten(0, 1), k.flatten(0, 1).mT) / 2
-        return torch.bmm(scores.masked_fill(mask, LOW).softmax(-1), v.flatten(0, 1)).view(q.shape)
+        mask = repeated(RIGHT)[:, None]
+        scores = torch.bmm(join(q), join(k).mT) / 2
+        return part(torch.bmm(scores.masked_fill(mask, LOW).softmax(-1), join(v)), q)
 
     return attend
+
+
+BY_CAT = {"join": lambda x: torch.cat(x.unbind()), "part": lambda x, like: torch.stack(x.chunk(len(like)))}
+HEADS_FIRST = {
+    "join": lambda x: x.transpose(0, 1).flatten(0, 1),
+    "part": lambda x, like: x.view(like.transpose(0, 1).shape).transpose(0, 1),
+}
 
 
 class Beside(nn.Module):
@@ -372,6 +379,7 @@ CORRECT = {
     "heads first, by the function": heads_first(3, sdpa),
     "heads in front along one axis": of(stacked_heads_first, **REAL["right"]),
     "heads along one axis": of(joined_heads(lambda p: p.repeat_interleave(N_HEADS, 0)), **REAL["right"]),
+    "heads first along one axis": of(joined_heads(lambda p: p.repeat(N_HEADS, 1), **HEADS_FIRST), **REAL["right"]),
     "queries in chunks": of(in_chunks),
     "queries in chunks, written out": of(partial(in_chunks, attend=written)),
     "a block of padding alone": of(in_blocks, attention_mask=(~BETWEEN).long()),
@@ -543,7 +551,15 @@ BUGS = {
     ),
     "a row of one low number": of(filled(~EMPTY, -1e9), "A query has no key left"),
     "a mask repeated in another order": of(
-        joined_heads(lambda p: p.repeat(N_HEADS, 1)), "Heads and sequences share an axis", **REAL["right"]
+        joined_heads(lambda p: p.repeat(N_HEADS, 1)), "Padding can be seen", **REAL["right"]
+    ),
+    "a mask repeated heads first where the order is unknown": of(
+        joined_heads(lambda p: p.repeat(N_HEADS, 1), **BY_CAT), "Heads and sequences share an axis", **REAL["right"]
+    ),
+    "a mask repeated sequences first": of(
+        joined_heads(lambda p: p.repeat_interleave(N_HEADS, 0), **HEADS_FIRST),
+        "Padding can be seen",
+        **REAL["right"],
     ),
     "a mask of sequences beside heads": of(
         of_batch_as_heads,

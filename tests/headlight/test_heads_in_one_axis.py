@@ -1,0 +1,96 @@
+"""Attentions that have sequences and heads in one axis, as many did before PyTorch 2, are seen with both."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import headlight
+from headlight.contributions import contributions_of
+
+B, T, H, D = 2, 5, 4, 3
+WIDTH = H * D
+IDS = torch.arange(B * T).view(B, T)
+
+
+class Joined(nn.Module):
+    """Multi-head attention by products of three axes."""
+
+    def __init__(self, join, part):
+        super().__init__()
+        self.whole = nn.MultiheadAttention(WIDTH, H, bias=False, batch_first=True)
+        self.join, self.part = join, part
+
+    def forward(self, x):
+        q, k, v = (self.join(F.linear(x, weight)) for weight in self.whole.in_proj_weight.chunk(3))
+        weights = (q @ k.mT / D**0.5).softmax(-1)
+        return self.whole.out_proj(self.part(weights @ v))
+
+
+class Model(nn.Module):
+    def __init__(self, attention):
+        super().__init__()
+        self.tokens, self.attention = nn.Embedding(B * T, WIDTH), attention
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        return x + self.attention(x)
+
+
+WAYS = {
+    "sequences first": (
+        lambda x: x.view(B, T, H, D).transpose(1, 2).reshape(B * H, T, D),
+        lambda c: c.view(B, H, T, D).transpose(1, 2).reshape(B, T, WIDTH),
+    ),
+    "heads first": (
+        lambda x: x.view(B, T, H, D).permute(2, 0, 1, 3).reshape(H * B, T, D),
+        lambda c: c.view(H, B, T, D).permute(1, 2, 0, 3).reshape(B, T, WIDTH),
+    ),
+    "tokens first": (
+        lambda x: x.transpose(0, 1).contiguous().view(T, B * H, D).transpose(0, 1),
+        lambda c: c.transpose(0, 1).contiguous().view(T, B, WIDTH).transpose(0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_heads_and_sequences_are_apart(way):
+    model = Model(Joined(*WAYS[way])).eval()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(IDS)
+    x = model.tokens(IDS)
+    with torch.no_grad():
+        _, expected = model.attention.whole(x, x, x, average_attn_weights=False)
+    assert trace[0].shape == (B, H, T, T)
+    torch.testing.assert_close(trace[0].weights, expected)
+    assert trace[0].query.shape == trace[0].context.shape == (B, H, T, D)
+
+
+def test_its_heads_are_parts_of_the_stream():
+    model = Model(Joined(*WAYS["sequences first"])).eval()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(IDS)
+    (stream,) = (found := contributions_of(trace)).streams
+    *_, last = found.places(stream, item=1)
+    assert [term.head for term in last.terms] == [None, *range(H)]
+    assert last.difference < 1e-6
+
+
+def test_windows_of_one_head_are_no_heads():
+    n_windows, length = 2, 3
+
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(B * n_windows * length, WIDTH)
+
+        def forward(self, ids):
+            x = self.tokens(ids).view(B, n_windows, length, WIDTH).flatten(0, 1)
+            return ((x @ x.mT).softmax(-1) @ x).view(B, n_windows * length, WIDTH)
+
+    model = Windows()
+    with headlight.watch(model) as trace:
+        model(torch.arange(B * n_windows * length).view(B, -1))
+    assert trace[0].shape == (B * n_windows, 1, length, length)
