@@ -14,7 +14,7 @@ from model.decoding import Read, Tokens
 from model.tracing import Stage
 from visualizer.runs.checkpoints import checkpoint_of, has_own_masks, input_of, of_line
 from visualizer.runs.run import Run
-from visualizer.runs.seen import named, per_head, with_heads, without_sinks
+from visualizer.runs.seen import named, per_head, without_sinks
 from visualizer.settings.fields import MAX_TOKENS
 
 ROUNDING = 1e-4
@@ -57,9 +57,7 @@ def reader_of(run: Run, allowed: Tensor, *, cached: bool) -> Read:
 
 def _stages(reading: Reading, architecture: Architecture) -> Iterator[Stage]:
     """The weights of every attention, the rows of keys that were computed, and the logits of the next token."""
-    for path, attention in named(
-        (without_sinks(with_heads(one, 1)) for one in reading.trace), architecture
-    ).items():
+    for path, attention in named(map(without_sinks, reading.trace), architecture).items():
         if attention.weights is not None:
             yield _stage(f"{path}.weights", attention.weights.float(), "B H Tq Tk")
         if ".layers.0." in path and (key := per_head(attention.key, attention)) is not None:

@@ -47,7 +47,6 @@ from visualizer.runs.seen import (
     own_masks,
     seen_run,
     stages_of,
-    with_heads,
     without_sinks,
 )
 from visualizer.runs.tokens import TokenSequence
@@ -255,7 +254,7 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
             raise
         settings, complaints = replace(settings, edits=""), (*complaints, say("edits_left_out", why=error))
         seen, changed = _pass(asked, {})
-    attentions = _named(checkpoint, seen.trace, len(batches["source"]))
+    attentions = _named(checkpoint, seen.trace)
     masks = {**_own_masks(attentions, batches), **_by_layer(asked.changed, attentions)}
     contexts = _contexts(checkpoint, encoding) if changed else {}
     for path, attention in attentions.items():
@@ -330,13 +329,13 @@ _WHERE: Mapping[str, Where] = {
 }
 
 
-def _named(checkpoint: Checkpoint, seen: Sequence[Attention], n_items: int) -> dict[str, Attention]:
+def _named(checkpoint: Checkpoint, seen: Sequence[Attention]) -> dict[str, Attention]:
     """The attentions by their paths in the paper's names.
 
     Raises:
         ValueError: those of one kind have different sizes.
     """
-    found = named((without_sinks(with_heads(attention, n_items)) for attention in seen), checkpoint.part)
+    found = named(map(without_sinks, seen), checkpoint.part)
     sizes = {(without_layer(path), attention.shape) for path, attention in found.items()}
     if len(sizes) > len(masked_attentions(checkpoint.part)):
         raise ValueError(say("sizes_differ", name=checkpoint.name))
@@ -351,7 +350,7 @@ def _shape(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Any]:
     """
 
     def find() -> Mapping[str, Any]:
-        named = _named(checkpoint, run(checkpoint, _few(encoding), keep="shapes").trace, 1)
+        named = _named(checkpoint, run(checkpoint, _few(encoding), keep="shapes").trace)
         if not named:
             raise ValueError(say("no_attention", name=checkpoint.name))
         depths = [len(list(_layers(kind.path, named))) for kind in masked_attentions(checkpoint.part)]
@@ -484,7 +483,7 @@ def _contexts(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Conte
 
     def find() -> Mapping[str, Context]:
         seen = _whole_pass(checkpoint, _few(encoding)).trace
-        attentions = _named(checkpoint, seen, 1).items()
+        attentions = _named(checkpoint, seen).items()
         found = {f"{path}.context": context_of(attention, seen.stages) for path, attention in attentions}
         return {path: context for path, context in found.items() if context is not None}
 

@@ -83,21 +83,6 @@ def _head_names(attention: Attention) -> tuple[str, ...]:
     return tuple(say("keys_and_values", group=group) for group in key_groups(attention))
 
 
-def with_heads(attention: Attention, n_items: int) -> Attention:
-    """The same with its heads beside the sequences, where the model has sequences and heads in one axis."""
-    n_all, n_heads = attention.shape[:2]
-    if n_heads != 1 or n_all == n_items or n_all % n_items:
-        return attention
-
-    def apart(tensor: Tensor | None) -> Tensor | None:
-        is_joined = tensor is not None and tensor.dim() == 4 and tensor.shape[:2] == (n_all, 1)
-        return tensor.view(n_items, -1, *tensor.shape[2:]) if tensor is not None and is_joined else tensor
-
-    names = ("weights", "allowed", "bias", "query", "key", "value", "context")
-    found: dict[str, Any] = {name: apart(getattr(attention, name)) for name in names}
-    return replace(attention, shape=(n_items, n_all // n_items, *attention.shape[2:]), **found)
-
-
 def without_sinks(attention: Attention) -> Attention:
     """The same over its tokens alone: what a sink takes of a row is missing in it."""
     n_keys = attention.shape[-1] - attention.sinks
