@@ -646,7 +646,7 @@ class _Rows:
         rows, width = tensor.numel() // tensor.shape[-1] if tensor.dim() else 1, tensor.shape[-1:] or (1,)
         if rows == 1 and self._n_tokens > 1:
             return tensor.reshape(1, *width).expand(self._n_rows, -1)
-        if rows == self._n_items and tensor.dim() > 2 and tensor.shape[-2] == 1:  # a number for each sequence
+        if rows == self._n_items and (rows != self._n_tokens or (tensor.dim() > 2 and tensor.shape[-2] == 1)):
             return tensor.reshape(rows, *width)[self._item].expand(self._n_rows, -1)
         if rows == self._n_tokens:
             return tensor.reshape(rows, *width)[self._tokens]

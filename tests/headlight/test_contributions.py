@@ -455,3 +455,26 @@ def test_what_a_head_writes_by_a_projection_of_low_rank_is_part_of_it():
     (part,) = (each for term, each in zip(place.terms, place.parts, strict=True) if term.head == head)
     torch.testing.assert_close(part, expected.double(), rtol=1e-5, atol=1e-6)
     assert place.difference < 1e-6
+
+
+class Modulated(nn.Module):
+    """A shift and a gate for each sequence, as in the adaptive norms of DiT (Peebles and Xie 2023, 3.2)."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.kinds = nn.Embedding(32, 16), nn.Embedding(32, 32)
+        self.attention = nn.MultiheadAttention(16, 4, batch_first=True)
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        shift, gate = self.kinds(ids[:, 0]).chunk(2, -1)
+        x = x + self.attention(x, x, x, need_weights=False)[0] * gate[:, None]
+        return x + shift[:, None]
+
+
+def test_what_each_sequence_has_one_of_is_that_of_the_sequence_looked_at():
+    model, ids = Modulated().eval(), torch.arange(10).view(2, 5)
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(ids)
+    (stream,) = (found := contributions_of(trace)).streams
+    assert max(place.difference for item in (0, 1) for place in found.places(stream, item=item)) < 1e-6
