@@ -67,13 +67,13 @@ def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
 def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     """Return what there is to see of a plan that is not running.
 
-    What failed in this session, what was trained to its end last, by whom ever, what this session stopped, what was
-    interrupted if the link is of it, what is recorded, what was interrupted, or, without any of these, the random
-    weights that a training would begin with.
+    What failed in this session, what was trained to its end last, by whom ever, what this session stopped or what was
+    interrupted, both if the link is of it, what is recorded, what was interrupted, or, without any of these, the
+    random weights that a training would begin with.
     """
     mine = _mine()
     left = None
-    if mine is not None and mine.plan.recipes == plan.recipes:
+    if mine is not None and mine.plan.recipes == plan.recipes and is_started(choice, plan):
         left = mine.left or mine.job.peek()
         if mine.left is None and left.phase != "finished":
             return left

@@ -294,6 +294,13 @@ def test_what_a_stopped_training_learned_is_there_after_a_reload_also_beside_a_r
     assert "Recorded: 1,000 steps" in said(open_view())  # who did not start it sees what there was
 
 
+def test_after_back_to_before_a_start_the_recording_is_shown_again(monkeypatch):
+    app = stopped_after_a_while()
+    monkeypatch.setattr("visualizer.state.state.has_gone_back", lambda: True)
+    del app.query_params["train_started"]
+    assert "Recorded: 1,000 steps" in said(app.run())
+
+
 def test_a_training_that_its_server_no_longer_knows_is_missed(monkeypatch):
     app = stopped_after_a_while(**tiny(steps=20_000))
     monkeypatch.setattr(session, "KNOWN_TRAININGS", KnownTrainings(trained=reports_in_turns))  # as after a restart
