@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from headlight.attentions import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
 from headlight.eager import Meeting, Softmax
+from headlight.joined_axes import Reshapes, with_batch_first, with_both_axes
 from headlight.modules import Running
 from headlight.origins import UNKNOWN, Origins
 from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
@@ -64,6 +65,11 @@ class Options:
         return self.keep != "shapes"
 
     @property
+    def takes_all(self) -> bool:
+        """True if every sequence and head is kept."""
+        return self.item is None and self.heads is None
+
+    @property
     def keeps_vectors(self) -> bool:
         """True if queries, keys, values and context are kept too."""
         return self.keep in ("attentions", "all")
@@ -75,9 +81,7 @@ class Recorder:
     def __init__(self, options: Options) -> None:
         self.options = options
         self._seen: list[Seen] = []
-        self._cut: set[str] = set()
-        self._joined: dict[str, set[tuple[int, int]]] = {}
-        self._widths_cut: set[tuple[str, int]] = set()
+        self._reshapes = Reshapes()
         self._masks: dict[object, tuple[Tensor, ReadMask]] = {}
 
     @property
@@ -96,7 +100,7 @@ class Recorder:
             settled: gives the sequences of queries and keys out of what was noted of them.
         """
         times: Counter[str] = Counter()
-        named = []
+        named, cut = [], self._reshapes.cut_across_tokens()
         of_attentions = [(seen, found) for seen in self._seen if (found := seen.attention) is not None]
         modules = [attention.module for _, attention in of_attentions]
         roles = roles_of(modules, [settled(seen.origins) for seen, _ in of_attentions], paths)
@@ -107,7 +111,7 @@ class Recorder:
             remarks = (*attention.remarks, "part") if self._is_part(seen) else attention.remarks
             if role != "cross" and is_named_cross(attention.module, paths):
                 remarks = (*remarks, "own_memory")
-            if any(f"{attention.module}.".startswith(f"{path}.") for path in self._cut):
+            if any(f"{attention.module}.".startswith(f"{path}.") for path in cut):
                 remarks = (*remarks, "heads_across_tokens")
             path = name if nth == 1 else f"{name}:{nth}"
             named.append(replace(attention, path=path, remarks=remarks, role=role))
@@ -128,36 +132,19 @@ class Recorder:
         return [path for path, draft in drafts if draft is not None and draft.n_keys in n_tokens]
 
     def reshaped(self, running: Running, before: Tensor, after: Tensor) -> None:
-        """Look whether a module that runs cuts heads across tokens, or has sequences and heads in one axis."""
-        for one, other in ((before.shape, after.shape), (after.shape, before.shape)):
-            if cuts_across_tokens(one, other):
-                self._cut.add(running.path)
-            if (sizes := sizes_joined(one, other)) is not None:
-                self._joined.setdefault(running.path, set()).add(sizes)
-            self._widths_cut |= {(running.path, n_parts) for n_parts in parts_of_width(one, other)}
+        """Take note of a change of shape in a module that runs."""
+        self._reshapes.note(running.path, before, after)
 
     def _in_order(self, seen: Seen, attention: Attention, n_sequences: int | None) -> Attention:
         """The attention as (B, H, ...), where its axes are (H, B, ...), or one for both."""
-        sizes = self._sizes_apart(attention, n_sequences)
-        if sizes is None:
-            return _with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention
-        apart = _apart(attention, sizes)
-        return apart if sizes[0] == n_sequences else _with_batch_first(apart)
-
-    def _sizes_apart(self, attention: Attention, n_sequences: int | None) -> tuple[int, int] | None:
-        """The sizes of the first two axes where its module has them in one; None where it has not."""
         n_all, n_heads = attention.shape[:2]
-        is_whole = self.options.item is None and self.options.heads is None
-        if n_heads != 1 or n_all == n_sequences or not is_whole:
-            return None
-        found = self._joined.get(attention.module, set())
-        fitting = (
-            (n_first, n_second)
-            for n_first, n_second in sorted(found, key=lambda sizes: sizes[0] != n_sequences)
-            if n_first * n_second == n_all and n_sequences in (n_first, n_second)
-            if (attention.module, n_second if n_first == n_sequences else n_first) in self._widths_cut
-        )
-        return next(fitting, None)
+        sizes = None
+        if n_heads == 1 and n_sequences and n_all > n_sequences and self.options.takes_all:
+            sizes = self._reshapes.sizes_in_one(attention.module, n_all, n_sequences)
+        if sizes is None:
+            return with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention
+        apart = with_both_axes(attention, sizes)
+        return apart if sizes[0] == n_sequences else with_batch_first(apart)
 
     def add(self, running: Running, call: Call, origins: Origins) -> None:
         """Keep a call of an attention in a module that runs."""
@@ -322,36 +309,6 @@ class Seen:
         if two == 1:  # the heads of one sequence, where these share an axis
             return one > 1
         return bool(one % two) or (one == two and self._strides[0] < self._strides[1])
-
-
-def _apart(attention: Attention, sizes: tuple[int, int]) -> Attention:
-    """(B H, 1, ...) or (B H, T, D) to (B, H, ...)."""
-
-    def apart(tensor: Tensor) -> Tensor:
-        n_others = 2 if tensor.dim() > 3 else 1
-        return tensor.reshape(*sizes, *tensor.shape[n_others:])
-
-    n_all = attention.shape[0]
-    found: dict[str, Any] = {}
-    for name in ("weights", "allowed", "bias", "context", "query", "key", "value"):
-        tensor = getattr(attention, name)
-        found[name] = apart(tensor) if tensor is not None and len(tensor) == n_all and tensor.dim() > 2 else tensor
-    for name in ("shape", "query_shape", "key_shape", "value_shape"):
-        shape = getattr(attention, name)
-        found[name] = tuple(apart(torch.empty(shape, device="meta")).shape) if shape[:1] == (n_all,) else shape
-    return replace(attention, **found, key_heads=sizes[1])
-
-
-def _with_batch_first(attention: Attention) -> Attention:
-    """(H, B, ...) to (B, H, ...)."""
-    turned: dict[str, Any] = {}
-    for name in ("weights", "allowed", "bias", "context", "query", "key", "value"):
-        tensor = getattr(attention, name)
-        turned[name] = tensor.transpose(0, 1).contiguous() if tensor is not None and tensor.dim() == 4 else tensor
-    for name in ("shape", "query_shape", "key_shape", "value_shape"):
-        shape = getattr(attention, name)
-        turned[name] = (shape[1], shape[0], *shape[2:]) if len(shape) == 4 else shape
-    return replace(attention, **turned, key_heads=attention.shape[0])
 
 
 class EagerDraft:
@@ -575,40 +532,6 @@ def largest_difference(one: Tensor, other: Tensor) -> float:
     gap = (one - other.to(one.dtype)).abs()
     same = (one == other) | (one.isnan() & other.isnan())
     return float(gap.masked_fill(same, 0.0).max()) if gap.numel() else 0.0
-
-
-def cuts_across_tokens(whole: Sequence[int], heads: Sequence[int]) -> bool:
-    """True where (B, T, D) and (B, H, T, D / H) are one memory: the heads of a token lie elsewhere in it."""
-    if (len(whole), len(heads)) != (3, 4):
-        return False
-    (batch, n_tokens, width), (_, n_heads, _, head_dim) = whole, heads
-    is_cut = (batch, n_tokens, width) == (heads[0], heads[2], n_heads * head_dim)
-    return is_cut and min(n_tokens, n_heads) > 1 and n_tokens != n_heads
-
-
-def sizes_joined(apart: Sequence[int], joined: Sequence[int]) -> tuple[int, int] | None:
-    """The sizes B and H of (B, H, T, D) or (T, B, H D) where the other shape has both in one axis; else None."""
-    if len(joined) != 3:
-        return None
-    if len(apart) == 4 and (apart[0] * apart[1], *apart[2:]) == tuple(joined):
-        return apart[0], apart[1]
-    return (
-        next(((apart[1], n_heads) for n_heads in parts_of_width(apart, joined)), None) if len(apart) == 3 else None
-    )
-
-
-def parts_of_width(whole: Sequence[int], cut: Sequence[int]) -> Sequence[int]:
-    """The number of parts of (B, T, D) or (T, B, D) in (B, T, H, D / H) or (T, B H, D / H); () for other shapes.
-
-    A projection for queries, keys and values may have an axis more.
-    """
-    if len(whole) != 3:
-        return ()
-    if len(cut) > 3:
-        return cut[2:-1] if tuple(cut[:2]) == tuple(whole[:2]) else ()
-    n_parts = whole[2] // cut[2] if len(cut) == 3 and cut[2] else 0
-    is_cut = n_parts > 1 and tuple(cut) == (whole[0], whole[1] * n_parts, whole[2] / n_parts)
-    return (n_parts,) if is_cut else ()
 
 
 def different_heads(keys: Tensor) -> int:

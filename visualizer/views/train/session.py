@@ -67,9 +67,9 @@ def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
 def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     """Return what there is to see of a plan that is not running.
 
-    What failed in this session, what was trained to its end last, by whom ever, what this session stopped or what was
-    interrupted, both if the link is of it, what is recorded, what was interrupted, or, without any of these, the
-    random weights that a training would begin with.
+    The first of: what failed in this session, what was trained to its end last, what this session stopped or what
+    was interrupted, both if the link is of it, what is recorded, what was interrupted, and the random weights that a
+    training would begin with.
     """
     mine = _mine()
     left = None

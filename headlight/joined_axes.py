@@ -1,0 +1,115 @@
+"""Attentions in which sequences and heads are in one axis, or stand the other way round, as (B, H, ...).
+
+Which it is shows in the changes of shape around them: those of each module are noted while it runs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headlight.attentions import Attention
+
+Sizes = tuple[int, ...]
+
+
+class Reshapes:
+    """The changes of shape in the modules of a pass."""
+
+    def __init__(self) -> None:
+        self._by_module: defaultdict[str, set[tuple[Sizes, Sizes]]] = defaultdict(set)
+
+    def note(self, module: str, before: Tensor, after: Tensor) -> None:
+        """Take note of one."""
+        self._by_module[module].add((before.shape, after.shape))
+
+    def cut_across_tokens(self) -> list[str]:
+        """The modules that cut or join the heads of a token across tokens."""
+        return [
+            module for module in self._by_module if any(_is_across_tokens(*shapes) for shapes in self._of(module))
+        ]
+
+    def sizes_in_one(self, module: str, n_all: int, n_sequences: int) -> tuple[int, int] | None:
+        """The sizes (B, H) or (H, B) that a module has in one axis of ``n_all``; None where it has not.
+
+        The heads are parts of a width: windows of tokens, which may share the axis too, are none.
+        """
+        n_heads = n_all // n_sequences
+        if n_heads * n_sequences != n_all or not any(n_heads in _parts(*each) for each in self._of(module)):
+            return None
+        either = [(n_sequences, n_heads), (n_heads, n_sequences)]
+        found = {sizes for shapes in self._of(module) for sizes in either if _is_joined(*shapes, sizes)}
+        return next((sizes for sizes in either if sizes in found), None)
+
+    def _of(self, module: str) -> Iterator[tuple[Sizes, Sizes]]:
+        """The shapes before and after, and the other way round: what is cut here is joined there."""
+        for before, after in self._by_module.get(module, ()):
+            yield before, after
+            yield after, before
+
+
+def _parts(whole: Sizes, cut: Sizes) -> Sizes:
+    """The parts of (B, T, D) or (T, B, D) in (B, T, H, D / H) or (T, B H, D / H); () for other shapes.
+
+    A projection for queries, keys and values may have an axis more.
+    """
+    if len(whole) != 3:
+        return ()
+    if len(cut) > 3:
+        return cut[2:-1] if cut[:2] == whole[:2] else ()
+    n_parts = whole[2] // cut[2] if len(cut) == 3 and cut[2] else 0
+    return (n_parts,) if n_parts > 1 and cut == (whole[0], whole[1] * n_parts, whole[2] / n_parts) else ()
+
+
+def _is_joined(apart: Sizes, joined: Sizes, sizes: tuple[int, int]) -> bool:
+    """True where (B, H, T, D) has its first two sizes in one axis of the other shape, or (T, B, H D) B and H."""
+    if len(apart) == 4:
+        return apart[:2] == sizes and joined == (sizes[0] * sizes[1], *apart[2:])
+    return len(joined) == 3 and sizes[1] in _parts(apart, joined) and apart[1] == sizes[0]
+
+
+def _is_across_tokens(whole: Sizes, heads: Sizes) -> bool:
+    """True where (B, T, D) and (B, H, T, D / H) are one memory: the heads of a token lie elsewhere in it."""
+    if (len(whole), len(heads)) != (3, 4):
+        return False
+    (batch, n_tokens, width), (_, n_heads, _, head_dim) = whole, heads
+    is_cut = (batch, n_tokens, width) == (heads[0], heads[2], n_heads * head_dim)
+    return is_cut and min(n_tokens, n_heads) > 1 and n_tokens != n_heads
+
+
+_TENSORS = ("weights", "allowed", "bias", "context", "query", "key", "value")
+_SHAPES = ("shape", "query_shape", "key_shape", "value_shape")
+
+
+def with_both_axes(attention: Attention, sizes: tuple[int, int]) -> Attention:
+    """(B H, 1, ...) or (B H, T, D) to (B, H, ...)."""
+    n_all = attention.shape[0]
+
+    def apart(tensor: Tensor) -> Tensor:
+        return tensor.reshape(*sizes, *tensor.shape[2 if tensor.dim() > 3 else 1 :])
+
+    found: dict[str, Any] = {}
+    for name in _TENSORS:
+        tensor = getattr(attention, name)
+        found[name] = apart(tensor) if tensor is not None and len(tensor) == n_all and tensor.dim() > 2 else tensor
+    for name in _SHAPES:
+        shape = getattr(attention, name)
+        found[name] = tuple(apart(torch.empty(shape, device="meta")).shape) if shape[:1] == (n_all,) else shape
+    return replace(attention, **found, key_heads=sizes[1])
+
+
+def with_batch_first(attention: Attention) -> Attention:
+    """(H, B, ...) to (B, H, ...)."""
+    turned: dict[str, Any] = {}
+    for name in _TENSORS:
+        tensor = getattr(attention, name)
+        turned[name] = tensor.transpose(0, 1).contiguous() if tensor is not None and tensor.dim() == 4 else tensor
+    for name in _SHAPES:
+        shape = getattr(attention, name)
+        turned[name] = (shape[1], shape[0], *shape[2:]) if len(shape) == 4 else shape
+    return replace(attention, **turned, key_heads=attention.shape[0])
