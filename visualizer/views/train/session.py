@@ -68,8 +68,8 @@ def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     """Return what there is to see of a plan that is not running.
 
     The first of: what failed in this session, what was trained to its end last, what this session stopped or what
-    was interrupted, both if the link is of it, what is recorded, what was interrupted, and the random weights that a
-    training would begin with.
+    was interrupted, both if the link is of it, what is recorded, what was interrupted, and the random weights that
+    a training would begin with.
     """
     mine = _mine()
     left = None
