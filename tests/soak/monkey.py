@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +22,7 @@ from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
 
-from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Error, Page, Request
+from playwright.sync_api import Browser, CDPSession, ConsoleMessage, Error, Page, Request, WebSocket
 
 from tests.browser.conftest import APP, has_error, load, served
 from tests.browser.headlight_page import PROBE
@@ -34,6 +36,8 @@ FEWEST, MOST = 8, 25  # acts in a burst
 FOLLOWS_A_LINK = 0.3  # how often a burst begins with a link that somebody sent
 CATCHES_UP = 30  # seconds within which two pages that rest come to show the same
 MOST_LINES, WIDEST_LINE = 40, 300  # of what is printed of a burst
+LAST_TOLD = 5
+EVENT = re.compile(r'"event":.{0,120}')
 IN_PAGE = (Path(__file__).parent / "in_page.js").read_text(encoding="utf-8")
 
 
@@ -73,11 +77,21 @@ class Options:
 
 @dataclass
 class Tab:
-    """One page, its tools of a developer, and what went wrong on it."""
+    """One page, its tools of a developer, what went wrong on it, and the events that it told the server last."""
 
     page: Page
     tools: CDPSession
     problems: list[str] = field(default_factory=list)
+    told: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_TOLD))
+
+    def note_told(self, socket: WebSocket) -> None:
+        """Keep the events in what the page sends."""
+
+        def note(frame: bytes | str) -> None:
+            text = frame if isinstance(frame, str) else frame.decode(errors="replace")
+            self.told.extend(f"told at {time.time():.3f}: {event}" for event in EVENT.findall(text))
+
+        socket.on("framesent", note)
 
     def slow_down(self, factor: float) -> None:
         """Have the page compute so many times slower than usual."""
@@ -126,6 +140,7 @@ def opened(browser: Browser, server: str) -> Iterator[Tab]:
         context.add_init_script(IN_PAGE)
         page = context.new_page()
         tab = Tab(page, context.new_cdp_session(page))
+        page.on("websocket", tab.note_told)
         _note_problems(tab, server)
         context.on("page", lambda page: page.close())
         yield tab
@@ -191,7 +206,7 @@ def problems_of(tabs: Sequence[Tab], other: Tab, conditions: Conditions) -> list
             lines = [error.message]
         lines += tab.taken_problems()
         if lines:
-            found += [f"page {number}, {tab.page.url}:", *_shortened(lines)]
+            found += [f"page {number}, {tab.page.url}:", *_shortened(lines), *tab.told]
     return found
 
 
