@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 from playwright.sync_api import expect
 
@@ -14,7 +16,7 @@ from visualizer.settings.settings import Settings
 
 SMALL = {"text": "the cat sat", "n_layers": "1", "d_model": "16", "d_ff": "16"}
 HEADS = "attention_heads_decoder_self_attention"
-TREE = "module_tree"
+MAP = "stage_map"
 
 
 def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_path):
@@ -39,19 +41,18 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
     assert link_of(page) | {"query": "2", "cell": "on"} == link_of(page)  # head 2 and key 1 are the usual ones
     expect(panels(page, HEADS).nth(2)).to_contain_text("head 2")
 
-    with rerun(page, TREE):
+    with rerun(page, MAP):
         page.get_by_role("radio", name="Step through").click()
-    expect(page.locator(".tree-place")).to_have_text("encoder.layers.0.self_attention · weights")
+    current = page.locator(".stage-map .stage[aria-current=step]")
+    expect(current).to_have_text("weights")
+    expect(page.locator(".stage-map .block.current")).to_have_text("self-attention")
     page.get_by_text("2 checks passed").click()
     expect(page.get_by_text("computed again from its inputs")).to_be_visible()
     expect(page.locator(".st-key-derivation_0")).to_contain_text(f"{float(weights[0, 2, 2, 1]):.4g}"[:4])
     with rerun(page):
         page.keyboard.press("ArrowRight")
     assert link_of(page)["stage"] == "encoder.layers.0.self_attention.context"
-    fold = page.locator(".tree-fold[aria-expanded=true]").first
-    path = fold.get_attribute("data-key")
-    fold.click()
-    expect(page.locator(f".tree-fold[data-key='{path}']")).to_have_attribute("aria-expanded", "false")
+    expect(current).to_have_text("context")
 
     model, x = stacked(written_out(), n_layers=1), vectors()
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
@@ -59,16 +60,14 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
     trace.save(tmp_path / "written.headlight")
     with rerun(page):
         page.get_by_role("button", name="Open another").click()
-    with rerun(page, TREE):
+    with rerun(page, MAP):
         page.locator("input[type=file]").set_input_files(tmp_path / "written.headlight")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator(".tree-chip", has_text="softmax")).to_have_count(1)
-    opener = page.get_by_role("button", name="Show the 3 operations of Softmax with its mask")
-    opener.focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="all", exact=True).click()
     with rerun(page):
-        page.locator(".tree-chip").get_by_text("masked_fill", exact=True).click()
+        page.locator(".stage").get_by_text("masked_fill", exact=True).click()
+    assert link_of(page)["stage"] == "0.masked_fill"
     with rerun(page):
-        page.locator(".tree-chip", has_text="Softmax with its mask").click()
+        page.locator(".stage").get_by_text("Softmax with its mask").click()
     assert link_of(page)["stage"] == "0.masked_softmax"
-    expect(page.locator(".tree-counter")).to_have_text("3 operations as one step, of 13")
+    expect(page.locator(".stage-map .counter")).to_have_text(re.compile(r"^stage \d+ of 14$"))

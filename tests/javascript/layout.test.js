@@ -111,6 +111,15 @@ function modelOf(layers, link = false) {
 
 const boxesOf = ({ tracks }) => tracks.flatMap(({ boxes, layers }) => [...boxes, ...layers.flatMap((one) => one.boxes)]);
 
+test("no wire leads to a block that does not read its neighbour", () => {
+  const model = modelOf(1);
+  const open = new Set(["encoder0"]);
+  const wiresOf = () => layoutMap(model, open, 1200).tracks[0].layers[0].wires.length;
+  assert.equal(wiresOf(), 3);
+  model.tracks[0].layers[0].blocks[1].apart = true;
+  assert.equal(wiresOf(), 2);
+});
+
 test("no wire of a part that is drawn alone leads nowhere", () => {
   const wiresOf = (layer, inputs) => {
     const model = { tracks: [{ name: "", title: "", inputs, layers: [layer], end: null }], output: null, links: [] };

@@ -80,9 +80,6 @@
       if (element.matches("[role=tablist]")) element.querySelector("[role=tab]").click(); // which code is read is in no link
       if (element.scrollLeft || element.scrollTop) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
     }
-    for (let folded; (folded = [...within(document)].find((one) => one.matches(".tree-fold[aria-expanded=false]"))); ) {
-      folded.click(); // draws the tree anew
-    }
     if (document.fullscreenElement) document.exitFullscreen();
   }
 

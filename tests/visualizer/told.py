@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
@@ -31,3 +32,19 @@ def say(app: AppTest, component: str, event: str, value: object) -> None:
     said = json.dumps([{"event": event, "value": value}])
     states.widgets.append(WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component}__events", json_trigger_value=said))
     app._run(states)
+
+
+def drawn_on_map(header: Mapping[str, Any]) -> dict[str, tuple[str, list[Any]]]:
+    """The label of its block and the rest of its row, for every stage on the map of the model."""
+    model = header["model"]
+    tracks = [
+        [track["inputs"], *(block for layer in track["layers"] for block in layer["blocks"]), track["end"]]
+        for track in model["tracks"]
+    ]
+    blocks = [*(block for track in tracks for block in track), model["output"]]
+    return {
+        path if not path.startswith(".") else f"{block['id']}{path}": (block["label"], rest)
+        for block in blocks
+        if block is not None
+        for path, *rest in block["stages"]
+    }

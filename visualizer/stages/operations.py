@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,6 +17,7 @@ from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_o
 from model.texts import texts_of
 from visualizer.colors import Role
 from visualizer.components.derivation import Derivation
+from visualizer.components.stage_map import StageRef
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.run import Run
 from visualizer.runs.saved import ALIAS, GIVEN
@@ -36,7 +37,7 @@ ATTENTIONS = ("multi_head_attention_forward", "scaled_dot_product_attention", "f
 _ROLES: Mapping[str, Role] = {
     **dict.fromkeys((*ATTENTIONS, "softmax"), "weights"),
     **dict.fromkeys(("add", "iadd", "radd"), "residual"),
-    **dict.fromkeys(("relu", "gelu", "silu", "tanh", "sigmoid"), "feed_forward"),
+    **dict.fromkeys(("relu", "gelu", "silu", "tanh", "sigmoid", "gated_feed_forward"), "feed_forward"),
 }
 
 _NOT_AGAIN = re.compile(r"rand|dropout|bernoulli|gumbel|multinomial|fused|batch_norm")
@@ -74,8 +75,37 @@ def label_of(stage: OperationStage) -> str:
 
 
 def role_of(stage: OperationStage) -> Role:
-    """The colour of an operation, or of the one that a step ends with."""
-    return _ROLES.get(stage.operation.operation, "neutral")
+    """The colour of an operation; of a step its own, or that of the operation that it ends with."""
+    name = "" if stage.step is None else stage.step.pattern.name
+    return _ROLES.get(name) or _ROLES.get(stage.operation.operation, "neutral")
+
+
+def operations_on_map(run: Run, steps: Collection[Folded]) -> Iterator[StageRef]:
+    """Every operation as the map of the model shows it, and each known step after its last operation."""
+    ends = {step.stages[-1]: step.path for step in steps}
+    details = {path for step in steps for path in step.stages}
+    for path, stage in run.trace.items():
+        if isinstance(stage, OperationStage) and stage.step is None:
+            yield _on_map(stage, is_detail=path in details)
+            step = run.trace[ends[path]] if path in ends else None
+            if isinstance(step, OperationStage):
+                yield _on_map(step, is_detail=False)
+
+
+def _on_map(stage: OperationStage, *, is_detail: bool) -> StageRef:
+    label, role = visible_whole(label_of(stage)), role_of(stage)
+    return StageRef(
+        stage.path,
+        label,
+        role,
+        stage.shape_text,
+        block="sum" if role == "residual" and not is_detail else "operation",
+        is_telling=not is_detail and is_attention(stage),
+        title=label,
+        is_detail=is_detail,
+        module=visible_whole(stage.module_path) if stage.module_path else "",
+        reads=stage.operation.inputs if stage.step is None else (),
+    )
 
 
 def is_attention(stage: OperationStage) -> bool:

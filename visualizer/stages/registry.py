@@ -38,7 +38,7 @@ from visualizer.stages.expressions import is_its_expression, reckon, words_on
 from visualizer.stages.facts import common_facts
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
-from visualizer.stages.operations import entry_of_operation, operation_in_words
+from visualizer.stages.operations import entry_of_operation, operation_in_words, operations_on_map
 
 say = texts_of(__name__)
 
@@ -154,6 +154,8 @@ def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
 
 def on_map(run: Run) -> tuple[StageRef, ...]:
     """Every stage as the map of the model shows it; inputs of an attention that are one tensor are one."""
+    if run.seen is not None:
+        return tuple(operations_on_map(run, run.seen.trace.patterns.values()))
     found: list[StageRef] = []
     for path, stage in run.trace.items():
         entry = entry_of(run, path)

@@ -12,7 +12,6 @@ from model.texts import texts_of
 from visualizer.colors import ROLES
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import derivation
-from visualizer.components.module_tree.element import CalledOperation, KnownStep, module_tree
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
@@ -35,7 +34,7 @@ from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.recorded import token_of
 from visualizer.runs.run import Run
 from visualizer.runs.watched import in_bytes
-from visualizer.safe_text import markdown_safe, visible_whole
+from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import FIELDS, Depth, Selection
@@ -46,7 +45,7 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import cell_at, largest_score
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
-from visualizer.stages.operations import code_of, is_attention, label_of, role_of
+from visualizer.stages.operations import code_of, is_attention
 from visualizer.stages.panels import is_table, operand_panel, part_around, rows_of_table, stage_panel, to_array
 from visualizer.stages.registry import (
     checks,
@@ -123,10 +122,7 @@ def render(run: Run, selection: Selection) -> None:
 
 
 def _map(run: Run, path: str, *, with_stages: bool) -> None:
-    if run.seen is not None:
-        _tree(run, path)
-        return
-    model = model_map(on_map(run))
+    model = run.once("map", lambda: model_map(on_map(run)))
 
     def move(event: object) -> None:
         if choice := parse_stage(event, model):
@@ -137,31 +133,6 @@ def _map(run: Run, path: str, *, with_stages: bool) -> None:
         stage_map(model, path, verdicts=verdicts(run), with_stages=with_stages, seq=state.last_seq(key), key=key),
         stage=move,
     )
-
-
-def _tree(run: Run, path: str) -> None:
-    """The operations of another model in its modules, and the known steps that several of them are."""
-    paths = list(run.trace)
-
-    def go(event: object) -> None:
-        go_to(run, paths[min(state.index_in(event, "index"), len(paths) - 1)])
-
-    called, steps = (run.seen or run).once("chips", lambda: _chips(run))
-    key = "module_tree"
-    mount(module_tree(called, paths.index(path), steps=steps, seq=state.last_seq(key), key=key), stage=go)
-
-
-def _chips(run: Run) -> tuple[list[CalledOperation], list[KnownStep]]:
-    """Every operation, and every step that is several of them."""
-    places = {path: place for place, path in enumerate(run.trace)}
-    chips = [(_chip(one), one.step) for one in run.trace.values() if isinstance(one, OperationStage)]
-    steps = [KnownStep(chip, tuple(places[path] for path in step.stages)) for chip, step in chips if step]
-    return [chip for chip, step in chips if not step], steps
-
-
-def _chip(stage: OperationStage) -> CalledOperation:
-    module = visible_whole(stage.module_path) if stage.module_path else ""
-    return CalledOperation(module, visible_whole(label_of(stage)), role_of(stage), stage.shape_text)
 
 
 def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:

@@ -131,7 +131,7 @@ def test_inputs_of_an_attention_that_are_one_tensor_are_one_stage_with_a_plain_t
     assert (memory.title, memory.label) == ("Input of keys and values", "key_input = value_input")
     assert stages["encoder.layers.0.self_attention.weights"].title == "Attention weights"
     shown = describe_map(model_map(tuple(stages.values())))["tracks"][0]["layers"][0]["blocks"][0]["stages"][0]
-    assert shown["also"] == [own.path.replace("query", name) for name in ("key", "value")]
+    assert shown[-1] == [own.path.replace("query", name) for name in ("key", "value")]
 
 
 def test_dropout_is_among_the_runs():

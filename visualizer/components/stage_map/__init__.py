@@ -6,10 +6,10 @@ from visualizer.components.stage_map.model_map import (
     Block,
     Layer,
     ModelMap,
-    StageRef,
     Track,
     model_map,
 )
+from visualizer.components.stage_map.stage_places import StageRef
 
 __all__ = [
     "INPUT",

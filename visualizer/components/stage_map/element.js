@@ -6,7 +6,7 @@
  */
 
 /** @import { Host } from "../types.d.ts" */
-/** @import { Block, Layer, MapHeader, Model, PlacedStage, Track } from "./types.d.ts" */
+/** @import { Block, Layer, MapHeader, Model, PlacedStage, StageRow, Track } from "./types.d.ts" */
 
 import { bringIntoView, childrenOf, clamp, countOf, makeElement, makeSvgElement, under } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
@@ -26,13 +26,19 @@ const LOW_SCREEN = 800; // on which a second track is one line
 const NARROW = 560;
 const LEAST_MARGIN = 60; // between what is current and where it is cut off
 
+/** A stage at its place. @param {StageRow} row @param {Pick<PlacedStage, "block" | "track" | "layer">} place */
+function placed([end, title, role, shape = "", detail, label, also = []], place) {
+  const path = end.startsWith(".") ? place.block.id + end : end;
+  return { path, title, role: role || "neutral", shape, isDetail: detail === 1, label: label || title, also, ...place };
+}
+
 /** Every stage in order, with the block, layer and track it belongs to. @param {Model} model */
 function flattenStages(model) {
   /** @type {PlacedStage[]} */
   const stages = [];
   /** @param {Block | null} block @param {Track | null} track @param {Layer | null} layer */
   const add = (block, track, layer) =>
-    block?.stages.forEach((stage) => stages.push({ ...stage, block, track, layer }));
+    block?.stages.forEach((row) => stages.push(placed(row, { block, track, layer })));
   for (const track of model.tracks) {
     add(track.inputs, track, null);
     for (const layer of track.layers) layer.blocks.forEach((block) => add(block, track, layer));
@@ -203,7 +209,7 @@ function markPicture(map) {
 /** True if a stage stands in the row of its block: a detail does with all the others, or while it is looked at.
  *  @param {StageMap} map @param {number} index */
 function isInRow(map, index) {
-  return map.showsAll || index === map.index || !map.stages[index].detail;
+  return map.showsAll || index === map.index || !map.stages[index].isDetail;
 }
 
 /** The next stage in a direction that stands in the row of its block; past an end there is none.
@@ -224,7 +230,7 @@ function showStageRow(map) {
     map.nodes.row.dataset.role = block.role;
   }
   const { all } = map.nodes;
-  all.hidden = !block.stages.some(({ detail }) => detail);
+  all.hidden = !map.stages.some((stage) => stage.block === block && stage.isDetail);
   all.title = map.showsAll ? say("show_main") : say("show_all", { count: block.stages.length, block: block.label });
   all.setAttribute("aria-pressed", String(map.showsAll));
   for (const chip of childrenOf(map.nodes.stageRow)) {
@@ -258,9 +264,16 @@ function stageChip(map, index) {
 function showWalk(map) {
   const here = map.stages[map.index];
   map.nodes.place.textContent = placeInWords(here);
-  map.nodes.counter.textContent = say("place", { stage: map.index + 1, stages: map.stages.length });
+  const { counter } = map.nodes;
+  counter.textContent = placeOf(map.index + 1, map);
+  counter.style.minWidth = `${placeOf(map.stages.length, map).length}ch`;
   showNeighbour(map.nodes.previous, map.stages[shownFrom(map, -1)], here, say("previous"));
   showNeighbour(map.nodes.next, map.stages[shownFrom(map, 1)], here, say("next"));
+}
+
+/** The words "stage 3 of 1,248". @param {number} stage @param {StageMap} map */
+function placeOf(stage, map) {
+  return say("place", { stage: stage.toLocaleString("en"), stages: map.stages.length.toLocaleString("en") });
 }
 
 /** A button that names the stage it leads to, beside the pointer and to who cannot see.

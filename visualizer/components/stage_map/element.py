@@ -9,6 +9,7 @@ from typing import Any
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 from visualizer.components.stage_map.model_map import Block, Layer, ModelMap, Track
+from visualizer.components.stage_map.stage_places import StageRef
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,18 @@ def _describe_block(block: Block | None) -> dict[str, Any] | None:
         "label": block.label,
         "role": block.role,
         "telling": block.telling_path,
-        "stages": [
-            {
-                "path": stage.path,
-                "also": list(stage.also),
-                "label": stage.label,
-                "title": stage.title or stage.label,
-                "role": stage.role,
-                "shape": stage.shape,
-                "detail": stage.is_detail,
-            }
-            for stage in block.stages
-        ],
+        "apart": block.is_apart,
+        "stages": [_describe_stage(stage, block.id) for stage in block.stages],
     }
+
+
+def _describe_stage(stage: StageRef, block_id: str) -> list[Any]:
+    """A stage as a row without empty ends, and its path without that of its block: a model may have thousands."""
+    title = stage.title or stage.label
+    path = stage.path.removeprefix(block_id) if stage.path.startswith(f"{block_id}.") else stage.path
+    label = "" if stage.label == title else stage.label
+    role = "" if stage.role == "neutral" else stage.role
+    row = [path, title, role, stage.shape, int(stage.is_detail), label, list(stage.also)]
+    while not row[-1]:
+        row.pop()
+    return row

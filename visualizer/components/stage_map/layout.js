@@ -11,7 +11,7 @@ import { must } from "../shared/must.js";
 
 export const MARGIN = 6;
 const BLOCK_HEIGHT = 42;
-const TITLE_HEIGHT = 16;
+const TITLE_HEIGHT = 19;
 const ARC_HEIGHT = 17;
 const FRAME_PADDING = 14;
 const FRAME_BOTTOM = 9;
@@ -30,18 +30,24 @@ const TICK_PITCH = 7;
 const FORMS = ["labelled", "pills", "closed"];
 const SLIM = { height: 22, gap: 12, padding: 16, title: 8 };
 
-/** The label in at most two lines: broken after its first hyphen or at its last space. @param {string} label */
+/** The label in at most two lines: broken after its first hyphen, or at the space that makes them shortest.
+ *  @param {string} label */
 export function labelLines(label) {
   const hyphen = label.indexOf("-");
   if (hyphen >= 0) return [label.slice(0, hyphen + 1), label.slice(hyphen + 1)];
-  const space = label.lastIndexOf(" ");
-  return space >= 0 ? [label.slice(0, space), label.slice(space + 1)] : [label];
+  const words = label.split(" ");
+  const broken = words.map((_, n) => [words.slice(0, n).join(" "), words.slice(n).join(" ")].filter(Boolean));
+  return broken.sort((one, other) => longest(one) - longest(other))[0];
+}
+
+/** @param {string[]} lines */
+function longest(lines) {
+  return Math.max(...lines.map((line) => line.length));
 }
 
 /** Width of a named block: its longest line and some air. @param {Block} block */
 function blockWidth(block) {
-  const longest = Math.max(...labelLines(block.label).map((line) => line.length));
-  return Math.max(40, Math.round(longest * CHARACTER_WIDTH + 16));
+  return Math.max(40, Math.round(longest(labelLines(block.label)) * CHARACTER_WIDTH + 16));
 }
 
 /** True if the layer has a frame of its own; the nameless layer of a part traced alone has none.
@@ -153,14 +159,14 @@ function placeResiduals(layer, boxes, frame) {
 }
 
 /**
- * The straight wires between neighbouring boxes of one row.
+ * The straight wires between neighbouring boxes of one row, but to those that do not read their neighbour.
  * @returns {Wire[]}
  * @param {BlockBox[]} boxes @param {number} wire
  */
 function joinBoxes(boxes, wire) {
-  return boxes.slice(1).map((box, index) => {
+  return boxes.slice(1).flatMap((box, index) => {
     const previous = boxes[index];
-    return { x1: previous.x + previous.width, x2: box.x, y: wire };
+    return box.block.apart ? [] : [{ x1: previous.x + previous.width, x2: box.x, y: wire }];
   });
 }
 

@@ -1,60 +1,42 @@
-"""The model as blocks, residual connections and tracks, read off the ordered paths of its stages."""
+"""A model as blocks, residual connections and tracks, read off the modules that computed its stages."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from visualizer.components.stage_map.stage_places import NO_LAYERS, Place, StageRef, places_of, without_number
 
 INPUT = "input"
 """The start of the first residual connection of a layer: what the layer was given."""
 
-_PATH = re.compile(r"(?:(encoder|decoder)\.)?(?:(inputs|layers\.(\d+))\.)?(?:(.+)\.)?([^.]+)")
 _TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
-_NO_LAYERS = frozenset({"inputs", "end", "output"})
 _MODULE_LABELS = {
     "self_attention": "self-attention",
     "cross_attention": "cross-attention",
     "feed_forward": "feed-forward",
 }
-
-
-@dataclass(frozen=True)
-class StageRef:
-    """One stage.
-
-    path: where it stands in the trace. label: its short name. role: its colour. shape: in words, where it is known.
-    block: the box that it is drawn in where no module of its own says so: "inputs", "attention", "feed_forward",
-        "add" (with the norm straight after), "norm" or "output"; a box of its own where it is empty.
-    is_telling: whether it is the one to open when its whole box is chosen.
-    title: what a person calls it; its label where there is none.
-    is_detail: whether it stands among the stages of its block only where all of them do.
-    also: the paths of other stages that are the very same tensor, and stand for it here.
-    """
-
-    path: str
-    label: str
-    role: str = "neutral"
-    shape: str = ""
-    block: str = ""
-    is_telling: bool = False
-    title: str = ""
-    is_detail: bool = False
-    also: tuple[str, ...] = ()
+_RUN = ":"
+"""The first letter of the key of operations that follow each other in no module of their layer."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of the model that a person would draw as one box, with its stages in computing order."""
+    """A part of the model that a person would draw as one box, with its stages in computing order.
+
+    is_apart: whether it is known that none of them reads the block before.
+    """
 
     id: str
     label: str
     stages: tuple[StageRef, ...]
+    is_apart: bool = False
 
     @property
     def telling(self) -> StageRef:
         """The stage to open when the whole block is chosen: an attention's weights, an add & norm's norm."""
-        return next((stage for stage in self.stages if stage.is_telling), self.stages[-1])
+        return _telling(self.stages)
 
     @property
     def telling_path(self) -> str:
@@ -79,7 +61,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Track:
-    """An encoder, a decoder, or the one nameless row of a part that is traced on its own."""
+    """Layers in a row, and what is before and after them: an encoder, a decoder, a part that is traced alone."""
 
     name: str
     title: str
@@ -114,18 +96,9 @@ class ModelMap:
         return tuple(path for block in self.blocks for stage in block.stages for path in (stage.path, *stage.also))
 
 
-@dataclass(frozen=True)
-class _Place:
-    """The place of a stage: its track, the section of the track, its module there.
-
-    A section is ``inputs``, ``end``, ``output``, or a layer: ``layers.N``, the name of a layer traced on its
-    own, or ``part`` for everything else.
-    """
-
-    stage: StageRef
-    track: str
-    section: str
-    module: str
+def _telling(stages: Sequence[StageRef]) -> StageRef:
+    main = [stage for stage in stages if not stage.is_detail] or stages
+    return next((stage for stage in stages if stage.is_telling), main[-1])
 
 
 def model_map(stages: Sequence[StageRef]) -> ModelMap:
@@ -136,108 +109,153 @@ def model_map(stages: Sequence[StageRef]) -> ModelMap:
             on its own has shorter ones, down to a bare ``scores``.
 
     Returns:
-        The map. Blocks keep the order of their first stages.
+        The map. Its layers are the outermost numbered modules that hold others; where none is numbered, the
+        outermost module that holds all others. Blocks stand in computing order.
+
+    Raises:
+        ValueError: a path is not of names joined by dots.
     """
-    places = _in_layers_of_their_own([_place(stage) for stage in stages])
+    places = places_of(stages)
     names = dict.fromkeys(place.track for place in places if place.section != "output")
-    tracks = tuple(_track(name, [place for place in places if place.track == name]) for name in names)
-    output = _block("output", [place for place in places if place.section == "output"])
+    tracks = tuple(
+        _track(name, _title(name, len(names)), [place for place in places if place.track == name]) for name in names
+    )
+    output = _block("output", "output", [place for place in places if place.section == "output"])
     return ModelMap(tracks, output, _links(tracks))
 
 
-def _place(stage: StageRef) -> _Place:
-    match = _PATH.fullmatch(stage.path)
-    if match is None:
-        raise ValueError(f"path ({stage.path!r}) must be names joined by dots")
-    track, section, _, module, _ = match.groups(default="")
-    if not section and not module and stage.block == "output":
-        return _Place(stage, track, "output", module)
-    return _Place(stage, track, section or ("end" if track else "part"), module)
+def _title(track: str, n_tracks: int) -> str:
+    name = track.rpartition(".")[2]
+    return _TITLES.get(name, name.replace("_", " ") if n_tracks > 1 else "")
 
 
-def _in_layers_of_their_own(places: Sequence[_Place]) -> list[_Place]:
-    """The places with a module that holds other modules, such as a layer traced on its own, as their section."""
-    modules = {place.module for place in places if place.section == "part"}
-    holders = sorted(
-        module for module in modules if module and any(one.startswith(f"{module}.") for one in modules)
-    )
-    moved = []
-    for place in places:
-        holder = next((one for one in holders if f"{place.module}.".startswith(f"{one}.")), None)
-        if place.section == "part" and holder is not None:
-            place = replace(place, section=holder, module=place.module.removeprefix(holder).removeprefix("."))
-        moved.append(place)
-    return moved
-
-
-def _track(name: str, places: Sequence[_Place]) -> Track:
+def _track(name: str, title: str, places: Sequence[Place]) -> Track:
     prefix = f"{name}." if name else ""
-    sections: dict[str, list[_Place]] = {}
+    sections: dict[str, list[Place]] = {}
     for place in places:
         sections.setdefault(place.section, []).append(place)
+    inputs, end, _ = (sections.pop(section, []) for section in NO_LAYERS)
     return Track(
         name,
-        _TITLES.get(name, ""),
-        _block(f"{prefix}inputs", sections.get("inputs", [])),
-        tuple(_layer(prefix, section, inside) for section, inside in sections.items() if section not in _NO_LAYERS),
-        _block(f"{prefix}norm", sections.get("end", [])),
+        title,
+        _block(f"{prefix}inputs", "inputs", inputs),
+        tuple(_layer(path, inside) for path, inside in sections.items()),
+        _block(f"{prefix}norm", _end_label(end), end),
     )
 
 
-def _layer(prefix: str, section: str, places: Sequence[_Place]) -> Layer:
-    inside = f"{prefix}{section}." if section != "part" else prefix
-    members: dict[str, list[_Place]] = {}
+def _layer(path: str, places: Sequence[Place]) -> Layer:
+    inside = f"{path}." if path else ""
+    runs: list[tuple[str, list[Place]]] = []
     for place in places:
-        members.setdefault(_block_key(place, list(members)[-1] if members else ""), []).append(place)
-    blocks = tuple(block for key, of_key in members.items() if (block := _block(f"{inside}{key}", of_key)))
-    return Layer(f"{inside}*", _layer_label(section), blocks, _residuals(blocks))
+        key = _block_key(place, runs[-1][0] if runs else "")
+        if not runs or runs[-1][0] != key:
+            runs.append((key, []))
+        runs[-1][1].append(place)
+    times = Counter[str]()
+    blocks: list[Block] = []
+    for key, of_key in runs:
+        again = f" {times[key]}" if times[key] else ""  # of a module that is called several times
+        stages = _stages(of_key)
+        is_apart = bool(blocks and _reads(stages)) and not _reads(stages) & {one.path for one in blocks[-1].stages}
+        blocks.append(Block(f"{inside}{key}{again}", _block_label(key, of_key), stages, is_apart))
+        times[key] += 1
+    return Layer(f"{inside}*", _layer_label(path), tuple(blocks), _residuals(blocks))
 
 
-def _block(block_id: str, places: Sequence[_Place]) -> Block | None:
+def _block(block_id: str, label: str, places: Sequence[Place]) -> Block | None:
     """One block; None when it has no stages."""
-    if not places:
-        return None
-    return Block(block_id, _block_label(block_id, places), tuple(place.stage for place in places))
+    return Block(block_id, label, _stages(places)) if places else None
 
 
-def _layer_label(section: str) -> str:
-    if section == "part":
-        return ""
-    return section.replace("layers.", "layer ").replace("_", " ")
+def _stages(places: Sequence[Place]) -> tuple[StageRef, ...]:
+    return tuple(place.stage for place in places)
 
 
-def _block_key(place: _Place, previous: str) -> str:
+def _layer_label(path: str) -> str:
+    """``layer 0``; the name of another module."""
+    around, _, name = path.rpartition(".")
+    if not name.isdigit():
+        return name.replace("_", " ")
+    last = around.rpartition(".")[2]
+    return f"{last}.{name}" if last != without_number(last) else f"layer {name}"
+
+
+def _block_key(place: Place, previous: str) -> str:
     """Name the block of its layer that a stage is of; dropout's result and a norm right after are their sum's."""
     stage = place.stage
-    if place.module:
-        return place.module
-    number = stage.label[len(stage.label.rstrip("0123456789")) :]
+    if place.owner:
+        return place.owner
+    if stage.block == "operation":
+        return previous if previous.startswith(_RUN) else f"{_RUN}{stage.path}"
+    number = stage.label[len(without_number(stage.label)) :]
     if stage.block == "add" or (stage.block == "norm" and previous == f"residual{number}"):
         return f"residual{number}"
+    if stage.block == "sum":
+        return stage.path
     return stage.label if stage.block in ("", "norm") else stage.block
 
 
-def _block_label(block_id: str, places: Sequence[_Place]) -> str:
+def _block_label(key: str, places: Sequence[Place]) -> str:
     first, last = places[0].stage, places[-1].stage
-    if places[0].module or first.block not in ("add", "norm"):
-        key = block_id.rpartition(".")[2]
-        return _MODULE_LABELS.get(key, key.replace("_", " "))
-    if first.block == "norm":
-        return "norm"
-    return "add & norm" if last.block == "norm" else "add"
+    if not places[0].owner and first.block in ("add", "norm", "sum", "operation"):
+        if first.block == "operation":
+            return _telling(_stages(places)).title
+        if first.block == "norm":
+            return "norm"
+        return "add & norm" if last.block == "norm" else "add"
+    name = key.rpartition(".")[2]
+    return _MODULE_LABELS.get(name, name.replace("_", " "))
+
+
+def _end_label(places: Sequence[Place]) -> str:
+    """The name of the one module after the layers."""
+    names = {place.module.partition(".")[0] for place in places}
+    if names == {""}:
+        return "norm" if places[0].stage.block == "norm" else "end"
+    return names.pop().replace("_", " ") if len(names) == 1 else "end"
 
 
 def _residuals(blocks: Sequence[Block]) -> tuple[tuple[str, str], ...]:
-    """The stream goes from the layer's input to its first sum, and from each sum to the next."""
-    sums = [block.id for block in blocks if block.role == "residual" and block.label.startswith("add")]
-    return tuple(zip([INPUT, *sums], sums, strict=False))
+    """The stream goes from the layer's input to its first sum, and from each sum to the next.
+
+    Where it is known what a sum reads: from what it reads past the block before it, or with an earlier block.
+    """
+    found: list[tuple[str, str]] = []
+    places = {stage.path: place for place, block in enumerate(blocks) for stage in block.stages}
+    before = INPUT
+    for place, block in enumerate(blocks):
+        if block.role != "residual" or not block.label.startswith("add"):
+            continue
+        reads = _reads(block.stages)
+        inside = [places[path] for path in reads if places.get(path, place) != place]
+        earlier = _reads([stage for one in blocks[:place] for stage in one.stages])
+        if len(inside) > 1 and min(inside) < place - 1:
+            before = blocks[min(inside)].id
+        elif reads and not earlier & reads - places.keys():
+            continue
+        elif reads:
+            before = INPUT
+        found.append((before, block.id))
+        before = block.id
+    return tuple(found)
+
+
+def _reads(stages: Iterable[StageRef]) -> set[str]:
+    """The paths of what stages read."""
+    return {path for stage in stages for path in stage.reads}
 
 
 def _links(tracks: Sequence[Track]) -> tuple[tuple[str, str], ...]:
-    """The encoder's last block feeds every cross-attention of the decoder."""
-    by_name = {track.name: track for track in tracks}
-    encoder, decoder = by_name.get("encoder"), by_name.get("decoder")
-    if encoder is None or decoder is None:
+    """The encoder's last block feeds every cross-attention of the decoder, and what else reads it."""
+    if [track.title for track in tracks] != list(_TITLES.values()):
         return ()
-    source = encoder.blocks[-1].id
-    return tuple((source, block.id) for block in decoder.blocks if block.id.endswith(".cross_attention"))
+    encoder, decoder = tracks
+    source = encoder.blocks[-1]
+    paths = {stage.path for stage in source.stages}
+    return tuple(
+        (source.id, block.id)
+        for layer in decoder.layers
+        for block in layer.blocks
+        if block.id.endswith(".cross_attention") or paths & _reads(block.stages)
+    )

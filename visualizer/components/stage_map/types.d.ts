@@ -1,23 +1,17 @@
 import type { Point } from "../types.d.ts";
 
-/** A stage; `also` are the paths of others that are the same tensor. */
-export interface Stage {
-  path: string;
-  label: string;
-  title: string;
-  role: string;
-  shape: string;
-  detail: boolean;
-  also: string[];
-}
+/** A stage as Python sends it: its path, from that of its block where it begins with a dot, its title, role, shape,
+ *  whether it is a detail, its label where that is not the title, and the paths of others that are the same tensor. */
+export type StageRow = [string, string, string?, string?, number?, string?, string[]?];
 
-/** A part of the model that is drawn as one box; `telling` is the stage that it opens. */
+/** A part of the model that is drawn as one box; `telling` is the stage that it opens. No wire leads to one apart. */
 export interface Block {
   id: string;
   label: string;
   role: string;
   telling: string;
-  stages: Stage[];
+  apart: boolean;
+  stages: StageRow[];
 }
 
 /** Residuals are pairs of blocks: from the output of the first into the second, which adds it. */
@@ -52,7 +46,14 @@ export interface MapHeader {
 }
 
 /** A stage with where it is. */
-export interface PlacedStage extends Stage {
+export interface PlacedStage {
+  path: string;
+  title: string;
+  role: string;
+  shape: string;
+  isDetail: boolean;
+  label: string;
+  also: string[];
   block: Block;
   track: Track | null;
   layer: Layer | null;

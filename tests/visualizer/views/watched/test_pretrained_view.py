@@ -15,7 +15,7 @@ from headlight.pretrained.tokenized import Words, tokenized
 from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, IN_BLOCKS, OTHERS, saved
 from tests.visualizer.guide.test_path_end import card_of
-from tests.visualizer.told import tell
+from tests.visualizer.told import drawn_on_map, tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app, pictures, said
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.guide.known_paths import OF_CHECKPOINT
@@ -79,7 +79,7 @@ def test_a_loaded_model_writes_on_and_is_stepped_through(tiny):
     beams = open_app(view="generate", source="pretrained", pretrained_model=tiny, text="the cat", strategy="beam")
     assert any(header["key"] == "generation_tree" for header in pictures(beams).values())
     app.segmented_control(key="view").set_value("step").run()
-    assert any(header["key"] == "module_tree" for header in pictures(app).values())
+    assert any(header["key"] == "stage_map" for header in pictures(app).values())
     assert not app.exception
 
 
@@ -93,9 +93,10 @@ def test_an_operation_and_the_attention_of_its_layer_lead_to_each_other(tiny):
     app.segmented_control(key="view").set_value("heads").run()
     assert (link_of(app)["layer"], "stage" in link_of(app)) == ("1", False)
     app.segmented_control(key="view").set_value("step").run()
-    tree = pictures(app)["headlight_module_tree"]
-    module, label, *_ = [*tree["operations"], *tree["steps"]][tree["current"]]
-    assert (tree["modules"][module], label) == ("model.layers.1.self_attn", "Softmax with its mask")
+    model = pictures(app)["headlight_stage_map"]
+    assert model["current"] == "model.layers.1.self_attn.masked_softmax"
+    block, (title, *_) = drawn_on_map(model)[model["current"]]
+    assert (block, title) == ("self attn", "Softmax with its mask")
 
 
 @pytest.mark.parametrize("view", ["heads", "step"])
@@ -288,7 +289,7 @@ def test_operations_are_covered_while_results_are_hidden(view, tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     app = open_app(view=view, source="pretrained", pretrained_model=tiny, text="the cat", hidden="on")
     assert "covered while results are hidden" in said(app)
-    assert not {"module_tree", "picture"} & {header["key"] for header in pictures(app).values()}
+    assert not {"stage_map", "picture"} & {header["key"] for header in pictures(app).values()}
     app.button(key="to_the_question").click().run()
     assert chosen(app, "view") == "heads"
 

@@ -16,7 +16,7 @@ from torch import nn
 import headlight
 from tests.headlight.small_models import stacked, vectors, written_out
 from tests.headlight.test_transformers_models import built
-from tests.visualizer.told import tell
+from tests.visualizer.told import drawn_on_map, tell
 from visualizer.runs.compute import compute_run
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.recording_run import run_recording
@@ -269,10 +269,11 @@ def test_every_operation_can_be_stepped_through(monkeypatch):
         key="5",
     )
     assert not app.exception
-    tree = pictures(app)["headlight_module_tree"]
-    assert len(tree["operations"]) == len(headlight.load(recordings.EXAMPLE).stages)
-    assert tree["modules"][tree["operations"][tree["current"]][0]] == "layers.1.linear1"
-    assert "" in tree["modules"]  # of the operations of the model itself
+    model = pictures(app)["headlight_stage_map"]
+    drawn = drawn_on_map(model)
+    assert list(drawn) == list(headlight.load(recordings.EXAMPLE).stages)
+    assert (model["current"], drawn[path][0]) == (path, "linear1")
+    assert drawn["unembedding.linear"][0] == "output"
     panels = pictures(app)["headlight_tensor_grid"]["panels"]
     assert [panel["title"] for panel in panels] == ["layer_norm", "weight, transposed", "bias", "linear"]
     assert [panel["operator"] for panel in panels] == ["", "×", "+", "="]
@@ -313,7 +314,8 @@ def test_probabilities_of_a_recording_without_a_vocabulary_are_stepped_through(m
 def test_an_operation_that_a_link_names_in_vain_is_said():
     app = open_app(source="recording", view="step", watched_source="example", stage="layers.9.add")
     assert "There is no operation layers" in app.warning[0].value
-    assert pictures(app)["headlight_module_tree"]["current"] == 0
+    model = pictures(app)["headlight_stage_map"]
+    assert model["current"] == next(iter(drawn_on_map(model)))
 
 
 def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch, tmp_path):
@@ -324,16 +326,13 @@ def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
     app = open_app(watched_source="given", watched_panel="operations", stage="0.masked_softmax")
     assert not app.exception
-    tree = pictures(app)["headlight_module_tree"]
-    ((module, label, role, shape, parts),) = tree["steps"]
-    assert (tree["modules"][module], label, role, shape) == (
-        "0",
-        "Softmax with its mask",
-        "weights",
-        "2 × 4 × 6 × 6",
-    )
-    assert [tree["operations"][part][1] for part in parts] == ["div", "masked_fill", "softmax"]
-    assert tree["current"] == len(tree["operations"])
+    model = pictures(app)["headlight_stage_map"]
+    drawn = drawn_on_map(model)
+    label = "Softmax with its mask"
+    assert model["current"] == "0.masked_softmax"
+    assert drawn["0.masked_softmax"] == (label, [label, "weights", "2 × 4 × 6 × 6"])
+    details = [path for path, (_, row) in drawn.items() if row[3:] == [1]]
+    assert [path.rpartition(".")[2] for path in details] == ["div", "masked_fill", "softmax"]
     assert r"\operatorname{softmax}(c\,S,\ \text{filled by } F) \qquad c = 0.5" in app.latex[0].value
     assert "sections 3.2.1 and 3.2.3" in words_on_stage(app)
     (step,) = (header for _, header in headers(app) if header["key"] == "picture")
@@ -346,10 +345,9 @@ def test_one_place_is_looked_at_in_every_view():
     place = {"stage": "layers.0.self_attn", "layer": "1"}
     app = open_app(source="recording", view="heads", watched_source="example", **place)
     app.segmented_control(key="view").set_value("step").run()
-    tree = pictures(app)["headlight_module_tree"]
-    shown = list(trace.stages.values())[tree["current"]]
+    shown = trace.stages[pictures(app)["headlight_stage_map"]["current"]]
     assert (shown.module, shown.operation) == ("layers.1.self_attn", "multi_head_attention_forward")
-    tell(app, "module_tree", "stage", index=list(trace.stages).index("layers.0.linear2.linear"))
+    tell(app, "stage_map", "stage", path="layers.0.linear2.linear")
     assert (link_of(app)["stage"], "layer" in link_of(app)) == ("layers.0.linear2.linear", False)
     app.segmented_control(key="view").set_value("heads").run()
     (picked,) = [field for field in app.selectbox if field.label == "Attention"]

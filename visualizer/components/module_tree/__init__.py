@@ -1,1 +1,0 @@
-"""The operations of any model by module, of which one is chosen."""
