@@ -203,8 +203,8 @@ def test_a_view_does_not_know_the_page():
 @pytest.mark.parametrize(
     ("start", "places"),
     [
-        ("session_state", {"visualizer.state.session_values"}),
-        ("query_params", {"visualizer.state.session_values", "visualizer.state.state"}),
+        ("session_state", {"visualizer.state.drafts", "visualizer.state.state", "visualizer.state.widget_values"}),
+        ("query_params", {"visualizer.state.state", "visualizer.page.audience"}),
         ("cache_", set()),
         ("rerun", {"visualizer.work.live"}),
     ],

@@ -19,7 +19,6 @@ from visualizer.settings.views import VIEWS
 from visualizer.state import drafts, state, widgets
 from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.screen_file import write_screen
-from visualizer.state.session_values import address
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
 from visualizer.state.widget_values import give, key_of
@@ -79,7 +78,7 @@ def keys(n_tokens: int) -> None:
         run=token_hex(4),
         cookie=cookie(),
         screen=write_screen(choices),
-        addresses=(address(), choices.link),
+        addresses=(st.query_params.to_dict(), choices.link),
     )
     mount(picture, width="content", act=act, went=state.go_to)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import secrets
 
-from visualizer.state.session_values import session_values
+import streamlit as st
 
 
 def put_by(name: str, value: object) -> None:
     """Have ``put_by_before`` return a value under this name for the rest of the session."""
-    session_values[f"_{name}"] = value
+    st.session_state[f"_{name}"] = value
 
 
 def put_by_before(name: str) -> object:
     """Return the value put by under a name in this session; None before there is one."""
-    return session_values.get(f"_{name}")
+    return st.session_state.get(f"_{name}")
 
 
 def secret_of_session() -> str:

@@ -45,7 +45,6 @@ from visualizer.settings.watched_settings import (
 )
 from visualizer.state import widget_values
 from visualizer.state.recording_argument import recording_argument
-from visualizer.state.session_values import address, session_values
 from visualizer.state.streamlit_internals import has_gone_back, is_lost_file
 
 _logger = logging.getLogger(__name__)
@@ -116,7 +115,7 @@ FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
 
 def load() -> Choices:
     """Load the current choices. Call it before the first control is drawn."""
-    before: Choices | None = session_values.get(_CHOICES)
+    before: Choices | None = st.session_state.get(_CHOICES)
     is_back = has_gone_back()
     choices = _from_address() if before is None or is_back else _with_controls(before)
     if is_back:
@@ -134,10 +133,10 @@ def save(choices: Choices) -> None:
     widget_values.chosen_in(_PART_OF)
     selection = choices.selection
     kind = _kind_of(choices.settings)
-    session_values[_LAST_SETTINGS] = {**session_values.get(_LAST_SETTINGS, {}), kind: choices.settings}
+    st.session_state[_LAST_SETTINGS] = {**st.session_state.get(_LAST_SETTINGS, {}), kind: choices.settings}
     source = selection.source if selection.source == "recording" else kind
     fitting = replace(selection, source=source, view=view_in(source, selection.view))
-    session_values[_CHOICES] = choices if fitting == selection else replace(choices, selection=fitting)
+    st.session_state[_CHOICES] = choices if fitting == selection else replace(choices, selection=fitting)
 
 
 def show_link() -> None:
@@ -145,10 +144,11 @@ def show_link() -> None:
 
     A browser that went Back meanwhile gets what was sent before only then, so it is told again.
     """
-    link = address() if _address_is(chosen()) else chosen().link
-    if link != address() or session_values.get(_SENT, link) != link:
+    address = st.query_params.to_dict()
+    link = address if _address_is(chosen()) else chosen().link
+    if link != address or st.session_state.get(_SENT, link) != link:
         st.query_params.from_dict(link)
-        session_values[_SENT] = link
+        st.session_state[_SENT] = link
 
 
 def go_to(event: object) -> None:
@@ -170,7 +170,7 @@ def show(found: Choices) -> None:
 
 def chosen() -> Choices:
     """Return the current choices, after ``load``."""
-    choices: Choices = session_values[_CHOICES]
+    choices: Choices = st.session_state[_CHOICES]
     return choices
 
 
@@ -181,13 +181,13 @@ def value_of(name: str) -> Any:  # noqa: ANN401 - whatever the field holds
 
 def choose(settings: Settings, selection: Selection) -> None:
     """Replace everything that is chosen of our own model, as a callback does."""
-    session_values[_OPENED] = examples_opened() + 1
+    st.session_state[_OPENED] = examples_opened() + 1
     save(_with(chosen(), settings=settings, selection=selection))
 
 
 def examples_opened() -> int:
     """Return the number of times that everything was replaced, as by an example: it tells one from the next."""
-    opened: int = session_values.get(_OPENED, 0)
+    opened: int = st.session_state.get(_OPENED, 0)
     return opened
 
 
@@ -237,7 +237,7 @@ def show_source(source: SourceName) -> None:
     before = _with_controls(chosen())
     save(before)
     kind = "pretrained" if source == "pretrained" else "built"
-    settings = session_values[_LAST_SETTINGS].get(kind) or _other_settings(before.settings)
+    settings = st.session_state[_LAST_SETTINGS].get(kind) or _other_settings(before.settings)
     stage = default_stage(settings.architecture)
     selection = replace(before.selection, source=source, stage=stage, asked_width=0)
     watched = replace(before.watched, watched_first_query=0, watched_first_key=0)
@@ -296,7 +296,7 @@ def callback(act: Callable[..., object], *arguments: object, **named: object) ->
         try:
             act(*arguments, **named)
         except Exception:  # Streamlit would show it in place of the page
-            session_values[_FAILURE] = code = secrets.token_hex(3)
+            st.session_state[_FAILURE] = code = secrets.token_hex(3)
             _logger.exception("An act failed, code %s", code)
 
     return carry_out
@@ -304,7 +304,7 @@ def callback(act: Callable[..., object], *arguments: object, **named: object) ->
 
 def failure() -> str:
     """The code in the log of an act that failed since the page was last drawn; "" for none."""
-    return str(session_values.pop(_FAILURE, ""))
+    return str(st.session_state.pop(_FAILURE, ""))
 
 
 def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
@@ -314,8 +314,8 @@ def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[
     """
 
     def take() -> None:
-        if (event := session_values.get(key, {}).get(name)) is not None:
-            session_values[_seq_key(key)] = index_in(event, "seq")
+        if (event := st.session_state.get(key, {}).get(name)) is not None:
+            st.session_state[_seq_key(key)] = index_in(event, "seq")
             handle(event)
 
     return callback(take)
@@ -339,13 +339,13 @@ def _new_values(name: str) -> Collection[object]:
     """
     if name not in _PART_OF and widget_values.is_given(name):
         return widget_values.chosen_in([name]).values()
-    values = [session_values[key] for key in widget_values.keys_on_page(name)[-1:]]
+    values = [st.session_state[key] for key in widget_values.keys_on_page(name)[-1:]]
     return [value for value in values if not is_lost_file(value)]
 
 
 def last_seq(key: str) -> int:
     """The number of the last event that the component ``key`` sent in this session; 0 before the first."""
-    number: int = session_values.get(_seq_key(key), 0)
+    number: int = st.session_state.get(_seq_key(key), 0)
     return number
 
 
@@ -394,7 +394,7 @@ def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> C
 
 def _address_is(choices: Choices) -> bool:
     """True if the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
-    link = address()
+    link = st.query_params.to_dict()
     is_first = all(getattr(choices, part) == getattr(FIRST, part) for part in _PARTS)
     return link == choices.link or (is_first and _chooses_nothing(link))
 

@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state import SafeSessionState
 from streamlit.runtime.uploaded_file_manager import DeletedFile
-
-_ASKS = "_yield_callback"
-"""Streamlit calls it at every touch of ``st.session_state``, to break off a run that is out of date."""
 
 
 def is_page() -> bool:
@@ -44,16 +41,19 @@ def is_lost_file(value: object) -> bool:
     return isinstance(value, DeletedFile)
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Nothing is broken off while the context is open, as far as Streamlit asks where it does now."""
-    context = get_script_run_ctx(suppress_warning=True)
-    known = vars(context.session_state) if context is not None else {}
-    if (ask := known.get(_ASKS)) is None:
-        yield
-        return
-    known[_ASKS] = lambda: None
-    try:
-        yield
-    finally:
-        known[_ASKS] = ask
+class _GoOn:
+    """In place of what Streamlit asks before each touch of a session's state: whether to break the run off there.
+
+    It asks also before it takes over what the page said, which would be lost, and between two lines of a callback.
+    A run that is out of date is still broken off where it draws something.
+    """
+
+    def __get__(self, state: object, kind: object = None) -> Callable[[], None]:
+        return lambda: None
+
+    def __set__(self, state: object, ask: Callable[[], None]) -> None:
+        """Forget what Streamlit would ask."""
+
+
+_ASKS = "_yield_callback"
+setattr(SafeSessionState, _ASKS, _GoOn())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypedDict
 
-from visualizer.state.session_values import session_values
+import streamlit as st
 
 _CONTROLS = "_controls"
 _DRAFTS = "_drafts"
@@ -28,8 +28,8 @@ def give(name: str, value: object) -> str:
     known = _known(name)
     key = key_of(name)
     value = _plain(value)
-    if _plain(session_values.get(key, known.get(key, value))) != value:
-        for old in [old for old in known if old not in session_values]:
+    if _plain(st.session_state.get(key, known.get(key, value))) != value:
+        for old in [old for old in known if old not in st.session_state]:
             del known[old]
         key = f"{name}-{int(key.removeprefix(name).removeprefix('-') or 0) + 1}"
     known[key] = value
@@ -39,7 +39,7 @@ def give(name: str, value: object) -> str:
 def give_emptiable(name: str, value: object) -> str:
     """The same for a control that a person can empty, which Streamlit allows where it is drawn without a value."""
     key = give(name, value)
-    session_values[key] = value
+    st.session_state[key] = value
     return key
 
 
@@ -52,7 +52,7 @@ class Draft(TypedDict):
 
 def give_draft(name: str, text: str) -> Draft:
     """Have a field for text show another text when ``text`` has changed, and what is written there otherwise."""
-    drafts = session_values.setdefault(_DRAFTS, {})
+    drafts = st.session_state.setdefault(_DRAFTS, {})
     shown = text if drafts.get(name) != text else str(shown_in(name) or "")
     drafts[name] = text
     return Draft(key=give(name, shown), value=shown)
@@ -60,7 +60,7 @@ def give_draft(name: str, text: str) -> Draft:
 
 def forget_drafts() -> None:
     """Have every field for text show what it is given next, whatever is written there."""
-    session_values[_DRAFTS] = {}
+    st.session_state[_DRAFTS] = {}
 
 
 def key_of(name: str) -> str:
@@ -71,7 +71,7 @@ def key_of(name: str) -> str:
 def shown_in(name: str) -> object:
     """Return the value that a control shows, or will once it is drawn; None where it was never given any."""
     key = key_of(name)
-    return session_values.get(key, _known(name).get(key))
+    return st.session_state.get(key, _known(name).get(key))
 
 
 def is_given(name: str) -> bool:
@@ -81,13 +81,13 @@ def is_given(name: str) -> bool:
 
 def keys_on_page(name: str) -> list[str]:
     """The keys under which a page has the control, the newest last."""
-    return [key for key in _known(name) or (name,) if key in session_values]
+    return [key for key in _known(name) or (name,) if key in st.session_state]
 
 
 def chosen_in(names: Iterable[str]) -> dict[str, object]:
     """Return the values that a person chose in controls since the last call, by the names of the controls."""
     found = {}
-    values = session_values.to_dict()
+    values = st.session_state.to_dict()
     controls: dict[str, Known] = values.get(_CONTROLS, {})
     for name in names:
         for key, shown in controls.get(name, {}).items():
@@ -98,7 +98,7 @@ def chosen_in(names: Iterable[str]) -> dict[str, object]:
 
 
 def _known(name: str) -> Known:
-    known: Known = session_values.setdefault(_CONTROLS, {}).setdefault(name, {})
+    known: Known = st.session_state.setdefault(_CONTROLS, {}).setdefault(name, {})
     return known
 
 

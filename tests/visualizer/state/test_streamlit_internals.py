@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import streamlit
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.testing.v1 import AppTest
 
 from visualizer.state import streamlit_internals
@@ -132,19 +134,33 @@ def page_that_is_spoken_to_in_a_callback() -> None:
     import streamlit as st
     from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-    from visualizer.state import drafts
-
     def press() -> None:
         context = get_script_run_ctx()
         assert context.script_requests.request_rerun(RerunData(page_script_hash=context.page_script_hash))
-        drafts.put_by("pressed", 1 + int(drafts.put_by_before("pressed") or 0))
+        st.session_state["pressed"] = 1 + st.session_state.get("pressed", 0)
 
     st.button("Press", key="press", on_click=press)
-    st.text(f"pressed {drafts.put_by_before('pressed')} times")
+    st.text(f"pressed {st.session_state.get('pressed', 0)} times")
 
 
 def test_a_newer_message_of_the_page_waits_until_a_callback_is_through():
     app = AppTest.from_function(page_that_is_spoken_to_in_a_callback).run()
     app.button(key="press").click().run()
     assert not app.exception
+    assert app.text[0].value == "pressed 1 times"
+
+
+def test_an_act_is_not_lost_when_the_page_says_more_before_it_is_taken_over(monkeypatch):
+    app = AppTest.from_function(page_that_is_spoken_to_in_a_callback).run()
+    begin, more = ScriptRunContext.reset, [RerunData()]
+
+    def begin_and_hear_more(context, *args, **named):
+        begin(context, *args, **named)
+        if more:
+            assert context.script_requests.request_rerun(more.pop())
+
+    monkeypatch.setattr(ScriptRunContext, "reset", begin_and_hear_more)
+    app.button(key="press").click().run()
+    assert not app.exception
+    assert not more
     assert app.text[0].value == "pressed 1 times"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import streamlit as st
 from hypothesis import given, strategies
 from streamlit.runtime.state.query_params_proxy import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
@@ -70,7 +71,7 @@ class Session:
 def test_page_and_server_agree_once_all_is_said_and_the_last_act_on_a_drawn_control_counts(acts):
     session = Session()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(widget_values, "session_values", session.values)
+        patch.setattr(st, "session_state", session.values)
         session.run()
         for name, *what in acts:
             if name in ("draw", "break off"):
