@@ -13,7 +13,6 @@ globalThis.OffscreenCanvas = class {
 
 const { linesOfToken, strongestLines } = await import("../../visualizer/components/attention_heads/lines.js");
 const { barNumber, measureBars, rangeOf } = await import("../../visualizer/components/derivation/bars.js");
-const { arrangeTable } = await import("../../visualizer/components/row_bars/layout.js");
 const { barPlace } = await import("../../visualizer/components/marks/bar.js");
 const { litPosition, marksOfCell } = await import("../../visualizer/components/shared/axis.js");
 const { rowsWithoutKey } = await import("../../visualizer/components/shared/mask_planes.js");
@@ -174,10 +173,6 @@ test("no two blocks of the map overlap, and a link ends on its block", () => {
   const target = boxes.find(({ block }) => block.id === "decoder0.a");
   const end = layout.links[0].at(-1);
   assert.deepEqual([end.x, end.y], [target.x + target.width / 2, target.y]);
-});
-
-test("names stand beside the charts, above them, or the charts are stacked", () => {
-  assert.deepEqual([1200, 620, 300].map((width) => arrangeTable(width, 3, 12).name), ["beside", "above", "stacked"]);
 });
 
 test("bars stand within their columns", () => {

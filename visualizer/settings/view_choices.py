@@ -92,6 +92,7 @@ class LabChoice:
             "numpy",
         ),
     )
+    number_type: str = setting("float32", choices=("float32", "bfloat16", "float16"))
     claim: Claim = setting("intended")
     embeddings: Embeddings = setting("target")
     intent: str = setting(UNSAID, kind="intent")

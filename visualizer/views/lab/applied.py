@@ -1,20 +1,24 @@
-"""The ways to put the mask into effect: one row under every way of masking, in every number type."""
+"""The ways to put the mask into effect: one row under every way of masking, in one type of number."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+import torch
+from numpy.typing import NDArray
 
-from headlight.masks.application import APPLICATIONS, DTYPES, AppliedRow, applied
+from headlight.masks.application import APPLICATIONS, AppliedRow, applied
 from model.texts import texts_of
-from visualizer.components.row_bars import BarCell, BarRow, Remark, row_bars
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
+from visualizer.state import widgets
 from visualizer.views.lab.case import Case
 
-_KEY = "row_bars"
 say = texts_of(__name__)
 
 
@@ -23,61 +27,77 @@ def render(case: Case) -> None:
     selection = case.selection
     allowed = case.allowed[selection.query]
     scores = case.scores[0, selection.head, selection.query]
-    found = applied(scores, allowed)
-    rows, keys = case.axes
+    queries, keys = case.axes
     st.markdown(
         say(
             "row",
             scores=say("modified_scores") if case.has_changed_scores else say("scaled_scores"),
             query=selection.query,
-            label=markdown_safe(rows.labels[selection.query]),
+            label=markdown_safe(queries.labels[selection.query]),
             layer=selection.layer,
             head=markdown_safe(case.run.head_label(selection.head)),
             n_ways=len(APPLICATIONS),
         )
     )
-    n_types, has_key = len(DTYPES), bool(allowed.any())
-    reference = [row.weights.numpy() for row in found if row.application == _RIGHT]
-    mount(
-        row_bars(
-            [_row(found[start : start + n_types], has_key=has_key) for start in range(0, len(found), n_types)],
-            columns=[str(dtype).removeprefix("torch.") for dtype in DTYPES],
-            keys=keys,
-            blocked=(~allowed).numpy(),
-            reference=np.stack(reference),
-            key=_KEY,
-        )
+    widgets.segments("number_type", required=True, label_visibility="collapsed")
+    dtype = getattr(torch, selection.lab.number_type)
+    found = [row for row in applied(scores, allowed) if row.dtype == dtype]
+    for panel in (
+        _panel("masked", say("masked"), [row.weights.numpy() for row in found], keys, ~allowed.numpy()),
+        _panel("without_key", say("without_key"), [row.fully_blocked.numpy() for row in found], keys),
+    ):
+        mount(tensor_grid([panel], key=f"applied_{panel.name}"))
+        if panel.marked is not None and panel.marked.any():
+            st.caption(say("outlined"))
+    has_key = bool(allowed.any())
+    st.caption("\n\n".join(_in_words(row, has_key=has_key) for row in found))
+
+
+def _panel(
+    name: str,
+    title: str,
+    weights: Sequence[NDArray[np.float32]],
+    keys: Axis,
+    blocked: NDArray[np.bool_] | None = None,
+) -> Panel:
+    """The weights by way and key: a blocked key that has any is not hatched but outlined."""
+    array = np.stack(weights)
+    leaks = None if blocked is None else (array != 0) & blocked
+    return Panel(
+        name=name,
+        title=title,
+        array=array,
+        rows=Axis("way", tuple(way.title for way in APPLICATIONS.values()), None),
+        columns=keys,
+        role="weights",
+        bounds=(0.0, 1.0),
+        blocked=None if blocked is None else (blocked & (array == 0)).astype(np.uint8),
+        blocked_by=() if blocked is None else (say("mask"),),
+        marked=leaks,
     )
 
 
-_RIGHT = "minus_infinity_then_zero"
+def _in_words(row: AppliedRow, *, has_key: bool) -> str:
+    way = APPLICATIONS[row.application]
+    remarks = ", ".join(_remarks(row, has_key=has_key))
+    outcome = _warning(_OUTCOMES[row.outcome], is_wrong=row.outcome != "zero")
+    return say("way", title=way.title, remarks=remarks, outcome=outcome, code=way.code, note=way.note)
 
 
-def _row(cells: tuple[AppliedRow, ...], *, has_key: bool) -> BarRow:
-    application = APPLICATIONS[cells[0].application]
-    bars = tuple(_cell(cell, has_key=has_key) for cell in cells)
-    return BarRow(application.title, application.code, application.note, bars)
-
-
-def _cell(cell: AppliedRow, *, has_key: bool) -> BarCell:
-    return BarCell(
-        weights=cell.weights.numpy(),
-        remarks=tuple(_remarks(cell, has_key=has_key)),
-        fully_blocked=cell.fully_blocked.numpy(),
-        outcome=_OUTCOMES[cell.outcome],
-    )
-
-
-def _remarks(cell: AppliedRow, *, has_key: bool) -> list[Remark]:
+def _remarks(row: AppliedRow, *, has_key: bool) -> list[str]:
     """Say how much leaks through one row, and what else is wrong with it."""
-    found = [Remark(say("leak", amount=_number(cell.leak)), warning=cell.leak != 0)]
-    if cell.taken and not cell.leak:
-        found.append(Remark(say("taken", amount=_number(cell.taken)), warning=True))
-    if has_key and not cell.sums_to_one:
-        found.append(Remark(say("row_sum", amount=_number(cell.row_sum)), warning=True))
-    if cell.fill_overflows:
-        found.append(Remark(say("fill_refused") if cell.refusal else say("fill"), warning=True))
+    found = [_warning(say("leak", amount=_number(row.leak)), is_wrong=row.leak != 0)]
+    if row.taken and not row.leak:
+        found.append(_warning(say("taken", amount=_number(row.taken))))
+    if has_key and not row.sums_to_one:
+        found.append(_warning(say("row_sum", amount=_number(row.row_sum))))
+    if row.fill_overflows:
+        found.append(_warning(say("fill_refused") if row.refusal else say("fill")))
     return found
+
+
+def _warning(text: str, *, is_wrong: bool = True) -> str:
+    return f":red[{text}]" if is_wrong else text
 
 
 def _number(value: float) -> str:
@@ -85,10 +105,10 @@ def _number(value: float) -> str:
 
 
 _OUTCOMES = {
-    "NaN": Remark(say("outcome_nan"), warning=True),
-    "zero": Remark(say("outcome_zero")),
-    "uniform": Remark(say("outcome_uniform"), warning=True),
-    "unmasked": Remark(say("outcome_unmasked"), warning=True),
-    "other": Remark(say("outcome_other"), warning=True),
+    "NaN": say("outcome_nan"),
+    "zero": say("outcome_zero"),
+    "uniform": say("outcome_uniform"),
+    "unmasked": say("outcome_unmasked"),
+    "other": say("outcome_other"),
 }
 """The words for the outcome of a row without a key."""

@@ -194,7 +194,6 @@ PICTURES_OF_RESULTS = (
     "generation_steps",
     "generation_tree",
     "derivation",
-    "row_bars",
 )
 
 
