@@ -53,10 +53,10 @@ def stop(choice: TrainingChoice, plan: Plan) -> None:
 
 
 def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
-    """Return the job that trains a plan now; None also where this session has stopped it."""
+    """Return the job that trains a plan now; None also where this session stopped it, or the link is not of it."""
     mine = _mine()
     is_mine = mine is not None and mine.plan.recipes == plan.recipes
-    if mine is not None and is_mine and mine.left is not None:
+    if not is_started(choice, plan) or (mine is not None and is_mine and mine.left is not None):
         return None
     job = KNOWN_TRAININGS.running(plan.recipes)
     if job is not None and (mine is None or not (is_mine or mine.job.peek().is_running)):  # as after a reload
@@ -67,30 +67,28 @@ def running(choice: TrainingChoice, plan: Plan) -> Job[Trainings] | None:
 def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     """Return what there is to see of a plan that is not running.
 
-    The first of: what failed in this session, what was trained to its end last, what this session stopped or what
-    was interrupted, both if the link is of it, what is recorded, what was interrupted, and the random weights that
-    a training would begin with.
+    Where the link is of it, the first of: what failed in this session, what was trained to its end last, what this
+    session stopped or what was interrupted. Else what is recorded, whatever others train meanwhile. Where there is
+    none of these: what was trained all the same, and the random weights that a training would begin with.
     """
-    mine = _mine()
-    left = None
-    if mine is not None and mine.plan.recipes == plan.recipes and is_started(choice, plan):
-        left = mine.left or mine.job.peek()
-        if mine.left is None and left.phase != "finished":
-            return left
-    return (
-        KNOWN_TRAININGS.finished(plan.recipes)
-        or left
-        or (is_started(choice, plan) and KNOWN_TRAININGS.interrupted(plan.recipes))
-        or recorded_state(plan.recipes)
-        or KNOWN_TRAININGS.interrupted(plan.recipes)
-        or untrained_state(plan.recipes)
-    )
+    trained = KNOWN_TRAININGS.finished(plan.recipes)
+    interrupted = KNOWN_TRAININGS.interrupted(plan.recipes)
+    if is_started(choice, plan):
+        mine = _mine()
+        left = None
+        if mine is not None and mine.plan.recipes == plan.recipes:
+            left = mine.left or mine.job.peek()
+            if mine.left is None and left.phase != "finished":
+                return left
+        if known := trained or left or interrupted:
+            return known
+    return recorded_state(plan.recipes) or trained or interrupted or untrained_state(plan.recipes)
 
 
-def elsewhere(plan: Plan) -> Mine | None:
-    """Return what this session is training while it looks at another plan; to ask keeps it going."""
+def elsewhere(choice: TrainingChoice, plan: Plan) -> Mine | None:
+    """Return what this session is training while the link is not of it; to ask keeps it going."""
     mine = _mine()
-    if mine is None or mine.left is not None or mine.plan.recipes == plan.recipes:
+    if mine is None or mine.left is not None or (mine.plan.recipes == plan.recipes and is_started(choice, plan)):
         return None
     return mine if mine.job.look(name_of_session()).is_running else None
 

@@ -49,9 +49,9 @@ def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
     _go_through(choice, plan, found, look)
 
 
-def elsewhere(plan: Plan) -> None:
-    """Say how far the training of this session is while another plan is on the screen."""
-    mine = session.elsewhere(plan)
+def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
+    """Say how far the training of this session is while something else is on the screen."""
+    mine = session.elsewhere(choice, plan)
     if mine is not None:
         said = say("goes_on", title=mine.plan.title)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):

@@ -24,7 +24,7 @@ def render(choices: Choices) -> None:
     st.html(f"<style>{_STYLE}</style>")
     choice = choices.training
     plan = _plan(choice)
-    training_picture.elsewhere(plan)
+    training_picture.elsewhere(choice, plan)
     look = controls.choose_look(choice, plan.task)
     training_picture.render(choice, plan, look)
 

@@ -301,6 +301,24 @@ def test_after_back_to_before_a_start_the_recording_is_shown_again(monkeypatch):
     assert "Recorded: 1,000 steps" in said(app.run())
 
 
+def test_a_link_that_is_of_no_training_shows_the_recording_whoever_trains_the_same_meanwhile(monkeypatch):
+    app = open_view()
+    start(app)
+    wait_for_a_picture(app)
+    of_another = open_view()
+    assert not is_running(of_another)
+    assert "Recorded: 1,000 steps" in said(of_another)
+    with monkeypatch.context() as back:
+        back.setattr("visualizer.state.state.has_gone_back", lambda: True)
+        del app.query_params["train_started"]
+        app.run()
+    assert "Recorded: 1,000 steps" in said(app)
+    assert "Training goes on: Reverse" in going_on(app)[0]
+    app.button(key="show_training").click().run()
+    assert is_running(app)
+    app.button(key="stop_training").click().run()
+
+
 def test_a_training_that_its_server_no_longer_knows_is_missed(monkeypatch):
     app = stopped_after_a_while(**tiny(steps=20_000))
     monkeypatch.setattr(session, "KNOWN_TRAININGS", KnownTrainings(trained=reports_in_turns))  # as after a restart
