@@ -223,16 +223,17 @@ def _residuals(blocks: Sequence[Block]) -> tuple[tuple[str, str], ...]:
     """
     found: list[tuple[str, str]] = []
     places = {stage.path: place for place, block in enumerate(blocks) for stage in block.stages}
+    read_first: dict[str, int] = {}
     before = INPUT
     for place, block in enumerate(blocks):
+        reads = _reads(block.stages)
+        read_first |= dict.fromkeys(reads - read_first.keys(), place)
         if block.role != "residual" or not block.label.startswith("add"):
             continue
-        reads = _reads(block.stages)
         inside = [places[path] for path in reads if places.get(path, place) != place]
-        earlier = _reads([stage for one in blocks[:place] for stage in one.stages])
         if len(inside) > 1 and min(inside) < place - 1:
             before = blocks[min(inside)].id
-        elif reads and not earlier & reads - places.keys():
+        elif reads and all(read_first[path] == place for path in reads - places.keys()):
             continue
         elif reads:
             before = INPUT
