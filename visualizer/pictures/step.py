@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headlight.patterns import Folded
 from visualizer.components.packing import Precision
+from visualizer.components.stage_map import ModelMap, model_map, packed_map
 from visualizer.components.tensor_grid.element import Panel, packed_panels
 from visualizer.runs.operations_run import OperationStage, dims_of, plain_dims, sequences_first
 from visualizer.runs.paths import with_layer, without_layer
@@ -29,7 +30,23 @@ from visualizer.stages.panels import (
     tensor_panel,
     with_blocked,
 )
-from visualizer.stages.registry import operands_of
+from visualizer.stages.registry import on_map, operands_of
+
+
+@dataclass(frozen=True, eq=False)
+class MapPicture:
+    """The map of the model that a run is of."""
+
+    model: ModelMap
+
+    def packed(self, precision: Precision) -> bytes:
+        """The bytes that the browser draws."""
+        return packed_map(self.model)
+
+
+def map_of(run: Run) -> MapPicture:
+    """The map of a run's model."""
+    return run.once("map", lambda: MapPicture(model_map(on_map(run))))
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,7 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
     "step_heads": ("stage", "layer", "batch"),
     "step_parts": ("stage", "layer", "batch"),
     "way": ("stage", "query", "batch"),
+    "map": ("batch",),
 }
 """The fields of a selection that the numbers of a picture depend on."""
 

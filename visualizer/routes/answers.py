@@ -20,7 +20,16 @@ from model.tracing import TraceError
 from visualizer.components.packing import in_precision, pack
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
-from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
+from visualizer.pictures.step import (
+    MapPicture,
+    Place,
+    StepPicture,
+    equation,
+    every_head,
+    every_part,
+    map_of,
+    place_in,
+)
 from visualizer.pictures.token_way import Taken, stack_of, taken_at
 from visualizer.routes.address import OF_RUN, Address, Format, link_to_stage
 from visualizer.runs.operations_run import OperationStage
@@ -133,16 +142,25 @@ def _compare(address: Address) -> ComparePicture:
 
 
 def _way(address: Address) -> Taken:
-    if address.part.layers or address.part.at:
-        raise ValueError(say("way_of_all"))
-    run = _run_of(address)
-    if run.seen is None:
-        run = _seen(run, address.selection)
-    run = cached_operations(run) if run.attentions else run
+    run = _with_operations(address)
     stack = stack_of(run, address.selection.stage)
     if stack is None:
         raise ValueError(say("no_stream"))
     return taken_at(run, stack, address.selection.query)
+
+
+def _map(address: Address) -> MapPicture:
+    return map_of(_with_operations(address))
+
+
+def _with_operations(address: Address) -> Run:
+    """The sequence that is looked at, for a picture of all layers; of a checkpoint every operation."""
+    if address.part.layers or address.part.at:
+        raise ValueError(say("of_all"))
+    run = _run_of(address)
+    if run.seen is None:
+        run = _seen(run, address.selection)
+    return cached_operations(run) if run.attentions else run
 
 
 def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], StepPicture]:
@@ -165,13 +183,14 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
     return answer
 
 
-_PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | StepPicture | Taken]] = {
+_PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | StepPicture | MapPicture | Taken]] = {
     "heads": _heads,
     "compare": _compare,
     "step": _of_stage(equation),
     "step_heads": _of_stage(every_head),
     "step_parts": _of_stage(every_part),
     "way": _way,
+    "map": _map,
 }
 
 

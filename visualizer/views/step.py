@@ -12,7 +12,7 @@ from model.texts import texts_of
 from visualizer.colors import ROLES
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import derivation
-from visualizer.components.stage_map import model_map, parse_stage, stage_map
+from visualizer.components.stage_map import parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
 from visualizer.glossary import Piece, entries_of_formula, shape_pieces
@@ -25,6 +25,7 @@ from visualizer.pictures.step import (
     every_part,
     first_drawn,
     holds,
+    map_of,
     signs_of,
 )
 from visualizer.routes.address import MOST_IN_MESSAGE, picture_address
@@ -54,7 +55,6 @@ from visualizer.stages.registry import (
     explanation_in_pieces,
     formula_of,
     numpy_line,
-    on_map,
     operands_of,
 )
 from visualizer.stages.source_lines import code_line
@@ -74,6 +74,9 @@ say = texts_of(__name__)
 _SECOND_TEXT = 112
 """The pixels that the tokens and the track of a second text take above the picture."""
 
+MOST_STAGES = 256
+"""The most stages of a map that comes with the message that mounts it."""
+
 MOST_HEADS = 64
 """The most heads that are drawn below each other."""
 
@@ -86,7 +89,7 @@ def render(run: Run, selection: Selection) -> None:
     path = with_layer(run.trace, selection.stage, selection.layer)
     cell = cell_at(run, path, selection)
     light = light_at(run, selection)
-    _map(run, path, with_stages=not light)
+    _map(run, path, selection, with_stages=not light)
     if light:  # the card says it, and checks, shapes and code step aside
         _picture(run, cell, selection)
         _derivation(run, cell)
@@ -121,16 +124,18 @@ def render(run: Run, selection: Selection) -> None:
         save_run(run, path)
 
 
-def _map(run: Run, path: str, *, with_stages: bool) -> None:
-    model = run.once("map", lambda: model_map(on_map(run)))
+def _map(run: Run, path: str, selection: Selection, *, with_stages: bool) -> None:
+    model, address = map_of(run).model, None
+    if len(run.trace) > MOST_STAGES:
+        address = picture_address("map", run.settings, selection, recorded=token_of(run))
 
     def move(event: object) -> None:
         if choice := parse_stage(event, model):
             go_to(run, choice.path)
 
-    key = "stage_map"
+    key, shown = "stage_map", address or model
     mount(
-        stage_map(model, path, verdicts=verdicts(run), with_stages=with_stages, seq=state.last_seq(key), key=key),
+        stage_map(shown, path, verdicts=verdicts(run), with_stages=with_stages, seq=state.last_seq(key), key=key),
         stage=move,
     )
 

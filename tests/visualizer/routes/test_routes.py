@@ -27,7 +27,7 @@ from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.unpacking import unpacked
 from visualizer.pictures.compare import ComparePicture
 from visualizer.pictures.heads import heads_picture
-from visualizer.pictures.step import Place, equation
+from visualizer.pictures.step import Place, equation, map_of
 from visualizer.pictures.token_way import stacks_of, taken_at
 from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
@@ -83,7 +83,8 @@ def test_every_operation_of_a_checkpoint_has_an_address(client, tmp_path, monkey
     folder = str(saved("t5", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
     link = {"source": "pretrained", "weights": "pretrained", "pretrained_model": folder, "text": "the cat"}
-    run = cached_operations(run_of(link | {"architecture": "encoder-decoder"}))
+    whole_link = link | {"architecture": "encoder-decoder"}
+    run = cached_operations(run_of(whole_link))
     path = next(path for path in run.trace if path.endswith("SelfAttention.q.linear"))
     answer = client.get(f"/numbers/{path}.npy?{urlencode(link)}")
     assert np.array_equal(np.load(io.BytesIO(answer.content)), run.seen.trace.stages[path].value.numpy())
@@ -96,6 +97,7 @@ def test_every_operation_of_a_checkpoint_has_an_address(client, tmp_path, monkey
     stack = stacks_of(run)[0]
     way = client.get(f"/pictures/way?{urlencode(link | {'stage': stack, 'query': '1'})}")
     assert way.content == taken_at(run, stack, 1).packed("exact")
+    assert client.get(f"/pictures/map?{urlencode(whole_link)}").content == map_of(run).packed("exact")
 
 
 def test_numbers_of_a_recording_are_those_of_the_run_that_is_open(client):
@@ -116,6 +118,7 @@ def test_numbers_of_a_recording_are_those_of_the_run_that_is_open(client):
     assert answer("step", operations, stage=path, at="1,2").content == drawn.packed("exact")
     stack = stacks_of(operations)[0]
     assert answer("way", operations, stage=stack).content == taken_at(operations, stack, 8).packed("exact")
+    assert answer("map", operations).content == map_of(operations).packed("exact")
     assert "no longer open here" in client.get(f"/pictures/heads?recorded={'0' * 32}").text
 
 
@@ -284,9 +287,9 @@ def test_a_bad_address_is_answered_by_one_sentence(client, name, more, sentence)
         ("/numbers/logits.csv?score=1/", "The change of scores “1/” is left out"),
         (
             "/pictures/lab",
-            "The pictures that have an address are heads, compare, step, step_heads, step_parts, way.",
+            "The pictures that have an address are heads, compare, step, step_heads, step_parts, way, map.",
         ),
-        ("/pictures/way?at=0", "The ways of the tokens are of all layers and heads: leave out layers and at."),
+        ("/pictures/way?at=0", "This picture is of all layers: leave out layers and at."),
         ("/pictures/way?architecture=attention", "This run has no residual stream to follow."),
         (
             "/pictures/step?stage=decoder.self_attention.q",

@@ -10,6 +10,7 @@ from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
+from visualizer.views import step
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,17 @@ def test_a_token_a_head_a_stage_and_a_cell_are_chosen_in_the_pictures():
         tell(app, "picture", "select", index=3, row=4, column=column)
         link.pop("key", None)
         leads_to(query="4", **chosen)
+
+
+def test_a_map_of_many_stages_is_fetched_and_each_of_them_can_be_chosen(monkeypatch):
+    monkeypatch.setattr(step, "MOST_STAGES", 10)
+    app = open_app(d_ff="16")
+    (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("-stage_map"))
+    header = header_of(drawn)
+    assert "model" not in header
+    assert header["address"].startswith("pictures/map?")
+    tell(app, "stage_map", "stage", path="encoder.layers.1.feed_forward.hidden")
+    assert dict(app.query_params) == {"d_ff": "16", "layer": "1", "stage": "encoder.feed_forward.hidden"}
 
 
 def test_a_worked_example_of_several_heads_is_cited_written_as_code_and_taken_apart():

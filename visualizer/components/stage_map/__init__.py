@@ -1,6 +1,6 @@
 """The map of the whole model, on which one stage is current."""
 
-from visualizer.components.stage_map.element import StageChoice, parse_stage, stage_map
+from visualizer.components.stage_map.element import StageChoice, packed_map, parse_stage, stage_map
 from visualizer.components.stage_map.model_map import (
     INPUT,
     Block,
@@ -20,6 +20,7 @@ __all__ = [
     "StageRef",
     "Track",
     "model_map",
+    "packed_map",
     "parse_stage",
     "stage_map",
 ]

@@ -10,8 +10,9 @@
 
 import { bringIntoView, childrenOf, clamp, countOf, makeElement, makeSvgElement, under } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
+import { FetchedPicture } from "../shared/fetched.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
-import { Picture, rendererOf } from "../shared/picture.js";
+import { rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { walkButton } from "../shared/walk.js";
@@ -78,8 +79,8 @@ function buildMap(root) {
   return { svg, scroller, row, stageRow, all, previous, next, place, counter, frame };
 }
 
-/** @extends {Picture<MapHeader>} */
-class StageMap extends Picture {
+/** @extends {FetchedPicture<MapHeader>} */
+class StageMap extends FetchedPicture {
   isSaved = true;
   /** @type {Model} */ model;
 

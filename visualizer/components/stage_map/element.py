@@ -21,7 +21,7 @@ class StageChoice:
 
 
 def stage_map(
-    model: ModelMap,
+    model: ModelMap | str,
     current_path: str,
     *,
     verdicts: Mapping[str, bool],
@@ -32,7 +32,8 @@ def stage_map(
     """The map.
 
     Args:
-        model: what to draw, from ``model_map``.
+        model: what to draw, from ``model_map``, or the address at which the browser finds what ``packed_map`` makes
+            of it.
         current_path: the lit stage; the first one where the path is not on the map.
         verdicts: for the stages with published numbers, whether these come out: their chips get a tick or a cross.
         seq: ``StageChoice.seq`` of the last choice that ``current_path`` takes account of, 0 before the first.
@@ -44,13 +45,18 @@ def stage_map(
     """
     header = {
         "key": key,
-        "model": describe_map(model),
+        **({"address": model} if isinstance(model, str) else {"model": describe_map(model)}),
         "current": current_path,
         "verdicts": dict(verdicts),
         "seq": seq,
         "with_stages": with_stages,
     }
     return Picture("stage_map/element.js", pack(header, {}), key, ("stage",))
+
+
+def packed_map(model: ModelMap) -> bytes:
+    """Pack the map for the browser."""
+    return pack({"model": describe_map(model)}, {})
 
 
 def parse_stage(value: object, model: ModelMap) -> StageChoice | None:
