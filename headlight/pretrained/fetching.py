@@ -11,9 +11,10 @@ import logging
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -233,16 +234,27 @@ def _rough(target: Path) -> Path:
 
 def _convert(task: Task, say: Say) -> Path:
     """Write the weights of a GGUF file as safetensors in float32, with its configuration and tokenizer."""
+    import gguf
     import torch
     from safetensors.torch import save_file
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, modeling_gguf_pytorch_utils
     from transformers.utils import logging as messages
 
     messages.disable_progress_bar()  # type: ignore[no-untyped-call]
     source, target = Path(task.source), Path(task.target)
+    # The file would be read three times, and the names of its tensors listed again for every module.
+    gguf.GGUFReader = cache(gguf.GGUFReader)  # type: ignore[misc, assignment]
+    gguf.get_tensor_name_map = cache(gguf.get_tensor_name_map)
     say("Reading the tokenizer", 0.02)
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, local_files_only=True)
-    say("Converting the weights", 0.3)
+    say("Converting the weights", 0.5)
+
+    def told(tensors: Sequence[Any], **_: object) -> Generator[Any]:
+        for done, tensor in enumerate(tensors):
+            say("Converting the weights", 0.6 + 0.3 * done / len(tensors))
+            yield tensor
+
+    modeling_gguf_pytorch_utils.tqdm = told  # its progress bar, which this process has no other use for
     model = AutoModelForCausalLM.from_pretrained(
         source.parent, gguf_file=source.name, dtype=torch.float32, local_files_only=True
     )

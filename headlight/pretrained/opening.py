@@ -43,7 +43,7 @@ class Cost:
         if self.memory is not None:
             parts.append(f"{in_words(self.memory)} of memory")
         if self.converts:
-            parts.append("converted once, which takes about half a minute for 100 MB")
+            parts.append("converted once, which takes up to half a minute for 100 MB")
         return (
             f"{self.place.name}: {', '.join(parts)}." if parts else f"{self.place.name}: its size is not known yet."
         )
