@@ -120,8 +120,9 @@ def _do(task: Task, say: Say, start: float, end: float) -> Path:
     path = Path()
     with closing(fetch(task)) as reports:
         for report in reports:
-            say(report.text, start + (end - start) * report.fraction)
             path = report.path
+            if path == Path():  # else this task alone is done
+                say(report.text, start + (end - start) * report.fraction)
     if path == Path():
         raise ValueError(f"{task.source} was not fetched.")
     return path

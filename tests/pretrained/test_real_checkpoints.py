@@ -87,6 +87,7 @@ def test_a_file_is_converted_once_and_it_is_said_how_far_it_is(smollm2, monkeypa
     again = opened(MODEL, lambda *said: second.append(said))
     assert [fraction for _, fraction in first] == sorted(fraction for _, fraction in first)
     assert len({fraction for text, fraction in first if text == "Converting the weights"}) > 100
+    assert "Done" not in {text for text, _ in first}
     assert {text for text, _ in second} == {f"Loading {MODEL}"}
     assert again.n_bytes == smollm2.n_bytes
     assert (smollm2.part, smollm2.config.num_key_value_heads) == ("decoder", 3)
