@@ -168,8 +168,9 @@ def sequences_first(seen: WatchedRun, value: Tensor) -> Tensor:
 def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:
     """The axes of a tensor of another model, with their symbols as far as it is known what they count.
 
-    Rows are tokens where there are as many, and so are columns that are as many as they, in each head. Columns are
-    the vocabulary where there are as many, and the stage is in no layer. What counts no heads is ``I``.
+    Rows are tokens where there are as many, and so are columns that are as many as they, in each head or for all
+    heads at once. Columns are the vocabulary where there are as many, and the stage is in no layer. What counts no
+    heads is ``I``.
     """
     sizes = seen.once("sizes", lambda: _sizes_of(seen))
     symbols = [*("B", "I")[: max(0, len(shape) - 2)], *[""] * len(shape)][: len(shape)]
@@ -178,7 +179,8 @@ def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:
     if len(shape) > 1:
         of_tokens = () if path.startswith(sizes.cross) else sizes.tokens[seen.sequence_at(path)]
         symbols[-2] = "T" if shape[-2] in of_tokens else "row"
-        if symbols[1:] == ["H", "T", ""] and shape[-1] == shape[-2]:
+        is_of_heads = len(shape) == 4 and (symbols[1] == "H" or shape[1] == 1)
+        if is_of_heads and symbols[2] == "T" and shape[-1] == shape[-2]:
             symbols[-1] = "T"
         elif shape[-1] == len(seen.vocabulary) and symbols[-2] == "T" and number_in(path) is None:
             symbols[-1] = "V"

@@ -13,7 +13,7 @@ from model.dataflow import inputs_of
 from model.edits import zero
 from tests.headlight.test_transformers_models import IDS, built
 from visualizer.pictures.step import Place, equation, every_head
-from visualizer.runs.operations_run import run_of_operations
+from visualizer.runs.operations_run import dims_of, run_of_operations
 from visualizer.runs.watched import WatchedRun
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages import operations
@@ -135,6 +135,17 @@ def test_tokens_are_rows_where_the_model_has_them_before_its_sequences():
     (found,) = derive(run, Cell("0.linear", 0, 0, 3, 2))
     assert found.agrees
     assert found.result == pytest.approx(float(run.seen.trace.stages["0.linear"].value[3, 0, 2]), rel=1e-5)
+
+
+def test_columns_as_many_as_the_tokens_are_tokens_in_each_head_and_for_all_heads_at_once():
+    model = Attending(nn.MultiheadAttention(8, 2, batch_first=True).eval())
+    run = watched(model, normal(1, 5, 8), tokens="abcde")
+
+    def columns(*shape):
+        return dims_of(run.seen, "where", shape)[-1][0]
+
+    assert (columns(1, 2, 5, 5), columns(1, 1, 5, 5)) == ("T", "T")
+    assert (columns(1, 3, 5, 5), columns(1, 1, 5, 8), columns(1, 5, 5)) == ("", "", "")
 
 
 class Attending(nn.Module):
