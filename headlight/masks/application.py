@@ -7,7 +7,7 @@ masking comes to this is measured here on the scores of a run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -143,21 +143,22 @@ class AppliedRow:
     outcome: Outcome
 
 
-def applied(scores: Tensor, allowed: Tensor) -> tuple[AppliedRow, ...]:
-    """One row under every way of masking, in every number type: the types of the first way, then of the next.
+def applied(scores: Tensor, allowed: Tensor, dtypes: Sequence[torch.dtype] = DTYPES) -> tuple[AppliedRow, ...]:
+    """One row under every way of masking, in some number types: the types of the first way, then of the next.
 
     The scores are taken as they were computed and rounded to the type; mask and softmax are computed in it.
 
     Args:
         scores: (Tk,) scaled scores of one query, of any floating type.
         allowed: (Tk,) boolean, True = may attend.
+        dtypes: the number types.
 
     Raises:
         ValueError: they are not two rows of one length, or not of these types.
     """
     _check_row(scores, allowed)
     with torch.no_grad():
-        return tuple(_applied(name, scores.to(dtype), allowed) for name in APPLICATIONS for dtype in DTYPES)
+        return tuple(_applied(name, scores.to(dtype), allowed) for name in APPLICATIONS for dtype in dtypes)
 
 
 def outcome_of(weights: Tensor, unmasked: Tensor) -> Outcome:

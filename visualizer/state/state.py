@@ -145,7 +145,7 @@ def show_link() -> None:
     A browser that went Back meanwhile gets what was sent before only then, so it is told again.
     """
     address = st.query_params.to_dict()
-    link = address if _address_is(chosen()) else chosen().link
+    link = address if _says(address, chosen()) else chosen().link
     if link != address or st.session_state.get(_SENT, link) != link:
         st.query_params.from_dict(link)
         st.session_state[_SENT] = link
@@ -392,9 +392,8 @@ def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> C
     return _with(before, settings=fitted(settings), selection=selection)
 
 
-def _address_is(choices: Choices) -> bool:
-    """True if the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
-    link = st.query_params.to_dict()
+def _says(link: Mapping[str, str], choices: Choices) -> bool:
+    """True if a link says this. The first visit leaves it without parameters, so that Back leaves the page."""
     is_first = all(getattr(choices, part) == getattr(FIRST, part) for part in _PARTS)
     return link == choices.link or (is_first and _chooses_nothing(link))
 

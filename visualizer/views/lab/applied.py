@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -40,40 +41,30 @@ def render(case: Case) -> None:
         )
     )
     widgets.segments("number_type", required=True, label_visibility="collapsed")
-    dtype = getattr(torch, selection.lab.number_type)
-    found = [row for row in applied(scores, allowed) if row.dtype == dtype]
-    for panel in (
-        _panel("masked", say("masked"), [row.weights.numpy() for row in found], keys, ~allowed.numpy()),
-        _panel("without_key", say("without_key"), [row.fully_blocked.numpy() for row in found], keys),
-    ):
-        mount(tensor_grid([panel], key=f"applied_{panel.name}"))
-        if panel.marked is not None and panel.marked.any():
-            st.caption(say("outlined"))
+    found = applied(scores, allowed, [getattr(torch, selection.lab.number_type)])
+    masked = _panel("masked", say("masked"), [row.weights.numpy() for row in found], keys)
+    leaks = ~allowed.numpy() & (masked.array != 0)
+    hatched = (~allowed.numpy() & ~leaks).astype(np.uint8)
+    masked = replace(masked, blocked=hatched, blocked_by=(say("mask"),), marked=leaks)
+    mount(tensor_grid([masked], key="applied_masked"))
+    if leaks.any():
+        st.caption(say("outlined"))
+    without_key = _panel("without_key", say("without_key"), [row.fully_blocked.numpy() for row in found], keys)
+    mount(tensor_grid([without_key], key="applied_without_key"))
     has_key = bool(allowed.any())
     st.caption("\n\n".join(_in_words(row, has_key=has_key) for row in found))
 
 
-def _panel(
-    name: str,
-    title: str,
-    weights: Sequence[NDArray[np.float32]],
-    keys: Axis,
-    blocked: NDArray[np.bool_] | None = None,
-) -> Panel:
-    """The weights by way and key: a blocked key that has any is not hatched but outlined."""
-    array = np.stack(weights)
-    leaks = None if blocked is None else (array != 0) & blocked
+def _panel(name: str, title: str, weights: Sequence[NDArray[np.float32]], keys: Axis) -> Panel:
+    """The weights by way and key."""
     return Panel(
         name=name,
         title=title,
-        array=array,
+        array=np.stack(weights),
         rows=Axis("way", tuple(way.title for way in APPLICATIONS.values()), None),
         columns=keys,
         role="weights",
         bounds=(0.0, 1.0),
-        blocked=None if blocked is None else (blocked & (array == 0)).astype(np.uint8),
-        blocked_by=() if blocked is None else (say("mask"),),
-        marked=leaks,
     )
 
 
