@@ -126,6 +126,8 @@ def choose(random: Random, number: int, page: Page) -> Act:
     targets = page.evaluate("leftAlone => monkey.targets(leftAlone)", ", ".join(LEFT_ALONE))
     if kind == "type":
         targets = [target for target in targets if target["name"].startswith(("input", "textarea", "combobox"))]
+    if kind == "drag":  # it would zoom a chart, which is in no link
+        targets = [target for target in targets if not target["group"].startswith("chart_")]
     groups = sorted({target["group"] for target in targets})
     if not groups:
         return Act(number, "key", text=key, pause=pause)
