@@ -29,7 +29,7 @@ VIEWS = tuple(view.module.split(".")[0] for view in RECORDS.values())
 MODULES = {name_of(source): source for source in SOURCES}
 ROOMS = (
     *("model", "model.sources", "model.learning", "model.analysis"),
-    *("headlight.masks", "headlight", "headlight.pretrained"),
+    *("headlight.masks", "headlight", "headlight.residual_stream", "headlight.pretrained"),
     *("visualizer", "visualizer.components", "visualizer.figures"),
     *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures"),
     "visualizer.notebook",

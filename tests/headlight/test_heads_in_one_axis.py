@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import headlight
-from headlight.contributions import contributions_of
+from headlight.residual_stream.contributions import contributions_of
 
 B, T, H, D = 2, 5, 4, 3
 WIDTH = H * D

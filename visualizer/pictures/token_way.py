@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from headlight.contexts import Context
-from headlight.contributions import Contributions, Place, Stream, Term, contributions_of
 from headlight.graph import NOT_COMPUTED
+from headlight.residual_stream.contributions import Contributions, contributions_of
+from headlight.residual_stream.streams import Stream
+from headlight.residual_stream.terms import Place, Term
 from model.dataflow import Constant, n_shared
 from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
@@ -115,7 +117,7 @@ def stack_of(run: Run, stage: str) -> str | None:
     found, near = contributions_in(run), _attention_near(run, stage)
     streams = dict(zip(stacks_of(run), found.streams, strict=True))
     of_stage = (stack for stack, stream in streams.items() if near in found.attentions_of(stream))
-    answering = (stack for stack, stream in streams.items() if found.answer_of(stream) is not None)
+    answering = (stack for stack, stream in streams.items() if found.lens.answer_of(stream) is not None)
     return next(chain(of_stage, answering, streams), None)
 
 
@@ -148,7 +150,7 @@ def followed_in(run: Run, stack: str) -> FollowedStream:
     """One stream of a run, in the sequence that is looked at."""
     found, seen = contributions_in(run), run.seen
     stream = found.streams[stacks_of(run).index(stack)]
-    tokens, answer = _read(run, stack)[0], found.answer_of(stream)
+    tokens, answer = _read(run, stack)[0], found.lens.answer_of(stream)
     if seen is None:
         expects_next, tolerance = run.settings.architecture != "encoder", TOLERANCE
     else:
@@ -235,7 +237,7 @@ def window_of(followed: FollowedStream, query: int) -> slice:
     n_terms = sum(n_heads + 5 for n_heads, _, _ in shapes)
     n_weights = sum(n_heads * n_keys for n_heads, _, n_keys in shapes)
     bounds = [n_tokens, MOST_NUMBERS // (n_terms * width), MOST_WEIGHTS // n_weights]
-    if answer := found.answer_of(stream):
+    if answer := found.lens.answer_of(stream):
         bounds.append(MOST_PRODUCTS // (2 * len(shapes) * found.width_of(answer) * width))
     most = max(1, min(bounds))
     first = max(0, min(query - most // 2, n_tokens - most))
@@ -350,13 +352,13 @@ def _predicted(
 ) -> tuple[Tensor | None, Numbers | None, Numbers | None]:
     """The most likely tokens at each stop, theirs, and what is left of each part in the logit of the first one."""
     found, stream = followed.found, followed.stream
-    if found.answer_of(stream) is None:
+    if found.lens.answer_of(stream) is None:
         return None, None, None
-    answers = found.lens(stream, streams.flatten(0, 1)).float().softmax(-1)
+    answers = found.lens.logits(stream, streams.flatten(0, 1)).float().softmax(-1)
     best = answers.topk(min(N_LIKELY, answers.shape[-1]), dim=-1)
     shape = (*streams.shape[:2], -1)
     indices, values = best.indices.view(shape), to_array(best.values.view(shape))
-    matrix = found.unembedding_of(stream)
+    matrix = found.lens.unembedding_of(stream)
     if matrix is None:
         return indices, values, None
     order = [last.terms.index(term) for term in numbers]

@@ -110,7 +110,7 @@ def test_the_lens_applies_the_last_norm_that_belongs_to_no_layer_at_every_stop(v
     stream = run.trace[f"{part}.inputs.embedded"].value[0]
     norm = dict(run.model.get_submodule(part).named_children()).get("norm") or torch.nn.Identity()
     expected = run.model.unembedding(norm(stream))
-    torch.testing.assert_close(followed.found.lens(followed.stream, stream), expected)
+    torch.testing.assert_close(followed.found.lens.logits(followed.stream, stream), expected)
 
 
 @pytest.mark.parametrize("variant", ["encoder-decoder", "pre-norm encoder-decoder"])

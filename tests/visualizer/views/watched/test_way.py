@@ -9,11 +9,11 @@ from torch import nn
 from torch.nn import functional as F
 
 import headlight
-from headlight.contributions import Contributions
 from headlight.pretrained.checkpoint import load
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokenized import Words, tokenized
 from headlight.pretrained.watched_pass import run
+from headlight.residual_stream.contributions import Contributions
 from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
 from tests.visualizer.told import tell
@@ -78,7 +78,7 @@ def test_a_part_is_called_by_its_kind_unless_there_are_several(family, names, tm
 def test_the_last_stop_predicts_what_the_model_does(family, tmp_path):
     watched, found, pictures = taken(family, tmp_path)
     for one, stream in zip(pictures, found.streams, strict=True):
-        answer = found.answer_of(stream)
+        answer = found.lens.answer_of(stream)
         assert (one.way.likely is None) is (answer is None)
         if answer is not None:
             probabilities = watched.trace.stages[answer].value[0].float().softmax(-1)

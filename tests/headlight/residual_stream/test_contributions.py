@@ -10,7 +10,8 @@ import transformers
 from torch import nn
 
 import headlight
-from headlight.contributions import Term, contributions_of
+from headlight.residual_stream.contributions import contributions_of
+from headlight.residual_stream.terms import Term
 from tests.headlight.test_transformers_models import ENCODER_DECODERS, FAMILIES, OTHERS, built
 
 IDS = torch.tensor([[5, 9, 22, 31, 8, 60, 17], [5, 7, 23, 31, 4, 61, 18]])
@@ -87,22 +88,22 @@ def rows_of(trace, path):
 def test_the_lens_ends_in_the_logits_of_the_model(family):
     _, trace, output = traced(family)
     found = contributions_of(trace)
-    (stream,) = (stream for stream in found.streams if found.answer_of(stream) is not None)
+    (stream,) = (stream for stream in found.streams if found.lens.answer_of(stream) is not None)
     end = trace.stages[stream.end].value.flatten(0, -2)
     expected = output.logits.flatten(0, 1)
-    torch.testing.assert_close(found.lens(stream, end.flip(0)).flip(0), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found.lens.logits(stream, end.flip(0)).flip(0), expected, rtol=1e-4, atol=1e-5)
     (first, *_) = found.places(stream)
-    assert not torch.allclose(found.lens(stream, first.stream), output.logits[0], atol=1e-3)
+    assert not torch.allclose(found.lens.logits(stream, first.stream), output.logits[0], atol=1e-3)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "gpt_neox", "t5"])
 def test_the_parts_of_a_logit_sum_to_it(family):
     model, trace, output = traced(family)
     found = contributions_of(trace)
-    stream = next(stream for stream in found.streams if found.answer_of(stream) is not None)
+    stream = next(stream for stream in found.streams if found.lens.answer_of(stream) is not None)
     (*_, last) = found.places(stream)
-    torch.testing.assert_close(found.unembedding_of(stream), model.get_output_embeddings().weight)
-    logits = last.parts @ found.unembedding_of(stream).double().T
+    torch.testing.assert_close(found.lens.unembedding_of(stream), model.get_output_embeddings().weight)
+    logits = last.parts @ found.lens.unembedding_of(stream).double().T
     torch.testing.assert_close(logits.sum(0).float(), output.logits[0], rtol=1e-4, atol=1e-4)
 
 
@@ -110,9 +111,9 @@ def test_the_parts_of_a_logit_sum_to_it(family):
 def test_without_a_prediction_there_is_no_lens(family):
     _, trace, _ = traced(family)
     found = contributions_of(trace)
-    assert [found.answer_of(stream) for stream in found.streams] == [None] * len(found.streams)
+    assert [found.lens.answer_of(stream) for stream in found.streams] == [None] * len(found.streams)
     with pytest.raises(ValueError, match="no logits"):
-        found.lens(found.streams[0], torch.zeros(1, 16))
+        found.lens.logits(found.streams[0], torch.zeros(1, 16))
 
 
 @pytest.mark.parametrize(
@@ -388,8 +389,8 @@ def test_a_table_that_is_indexed_is_an_embedding_and_any_matrix_unembeds():
     first, *_, last = found.places(stream)
     assert [(term.kind, term.path) for term in first.terms] == [("embedding", "getitem")]
     torch.testing.assert_close(last.parts.sum(0).float(), last.stream.float())
-    torch.testing.assert_close(found.lens(stream, last.stream.float()), logits[0])
-    torch.testing.assert_close(found.unembedding_of(stream), model.unembedding.mT)
+    torch.testing.assert_close(found.lens.logits(stream, last.stream.float()), logits[0])
+    torch.testing.assert_close(found.lens.unembedding_of(stream), model.unembedding.mT)
 
 
 class Interleaved(nn.Module):
