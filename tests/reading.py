@@ -144,7 +144,7 @@ _ALL_IS_READ = """() => {
     }
     return false;
   };
-  const isPicture = (one) => !one.matches(".legend-bar, .expectation-legend canvas") && one.checkVisibility();
+  const isPicture = (one) => !one.matches(".legend-bar") && one.checkVisibility();
   const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated], .picture > div")];
   const roots = hosts.map(({ shadowRoot }) => shadowRoot);
   return roots.flatMap((root) => [...root.querySelectorAll("canvas, .token-way svg")]).every((one) => {

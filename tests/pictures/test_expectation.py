@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
-from tests.pages import set_screen
 from tests.pictures.static_page import (
     let_answer,
     panels,
     picture,
     pictures_in,
     run_of,
-    update_all,
-    wait_until_drawn,
 )
 from tests.reading import click_cell
+from tests.visualizer.unpacking import unpacked
 from visualizer.runs.compute import compute_run
+from visualizer.settings.link import read_query
 from visualizer.settings.settings import Settings
 
-KEY = "expectation"
+KEY, REVEALED = "expectation", "revealed"
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 LINK = {"text": "the cat the dog", "head": 0, "query": 3, "hidden": "on"}
 
@@ -41,7 +41,7 @@ _EVERYTHING_WRITTEN = """() => {
 
 IS_HATCHED = """([row, column]) => {
   const roots = [...document.querySelectorAll(".picture > div")].map(({ shadowRoot }) => shadowRoot);
-  const marks = roots.flatMap((root) => root?.querySelector(".expectation-panels .matrix") ?? [])[0];
+  const marks = roots.flatMap((root) => root?.querySelector(".expectation .matrix") ?? [])[0];
   const [over, plot] = [marks.querySelector(".matrix-overlay"), marks.querySelector(".matrix-plot")];
   const [around, inside] = [over, plot].map((node) => node.getBoundingClientRect());
   const [width, height] = [inside.width / 4, inside.height / 4];
@@ -92,14 +92,36 @@ def test_what_is_expected_is_marked_undone_and_revealed(show):
     expect(status).to_have_text("3 of 4 rows marked")
 
     app.button(key="reveal").click().run()
-    update_all(page, app)
     assert any("2 of 3 queries as you expected; query " in text.value for text in app.markdown)
-    expect(panels(page, KEY)).to_have_count(2)
+    assert "Outlined: not as you expected." in [text.value for text in app.caption]
+    expect(panels(show(pictures_in(app)), REVEALED)).to_have_count(2)
     assert app.query_params["hidden"] == "on"
     assert app.button(key="reveal").label == "Cover it again"
     app.button(key="reveal").click().run()
-    update_all(page, app)
-    expect(status).to_have_text("3 of 4 rows marked")
+    expect(picture(show(pictures_in(app)), KEY).locator(".expectation-status")).to_have_text("3 of 4 rows marked")
+
+
+def test_what_was_computed_stands_beside_what_was_expected_and_what_differs_is_outlined(show):
+    app = run_of(**LINK, view="heads")
+    page = show(pictures_in(app))
+    for row, column in ((1, 1), (2, 0)):
+        click_cell(panels(page, KEY).first, row, column, (4, 4))
+        let_answer(app, page, KEY)
+    app.button(key="reveal").click().run()
+    (revealed,) = (one for one in pictures_in(app) if one.key == REVEALED)
+    _, arrays = unpacked(revealed.data)
+    expected, differs = np.zeros((2, 4, 4), bool)
+    expected[[1, 2], [1, 0]] = True
+    weights = compute_run(read_query(app.query_params)[0]).trace[WEIGHTS].value[0, 0].numpy()
+    largest = weights.argmax(axis=1)
+    for row in (1, 2):  # the rows that were answered
+        if not expected[row, largest[row]]:
+            differs[row] = expected[row] | (np.arange(4) == largest[row])
+    assert differs.any()
+    assert (arrays["values0"].reshape(4, 4) == expected).all()
+    for panel in (0, 1):
+        assert (arrays[f"marked{panel}"].reshape(4, 4) == differs).all()
+    np.testing.assert_array_equal(arrays["values1"].reshape(4, 4), weights)
 
 
 def test_the_mask_is_hatched_where_the_strongest_key_is_marked(show):
@@ -110,38 +132,12 @@ def test_the_mask_is_hatched_where_the_strongest_key_is_marked(show):
     assert not show(pictures_in(app)).evaluate(IS_HATCHED, [0, 3]), "there it is the answer"
 
 
-def test_what_is_expected_and_what_was_computed_stand_side_by_side(show):
-    app = run_of(text="a b c d e f g h i j k l", view="heads", hidden="on")
-    page = show(pictures_in(app))
-    click_cell(panels(page, KEY).first, 0, 0, (12, 12))
-    let_answer(app, page, KEY)
-    app.button(key="reveal").click().run()
-    page = show(pictures_in(app))
-    for width in range(980, 1004, 2):
-        set_screen(page, dark=False, width=width)
-        wait_until_drawn(page)
-        tops = [panel.bounding_box()["y"] for panel in panels(page, KEY).all()]
-        assert tops[0] == tops[1]
-
-
 def test_where_nothing_was_marked_what_was_computed_stands_alone(show):
     app = run_of(**LINK, view="heads")
     app.button(key="reveal").click().run()
     page = show(pictures_in(app))
-    expect(panels(page, KEY)).to_have_count(1)
-    expect(picture(page, KEY)).to_contain_text("as computed")
-    expect(picture(page, KEY).locator(".expectation-signs")).to_be_hidden()
-    expect(picture(page, KEY).locator(".reading[aria-busy]")).to_have_count(0)
-
-
-def test_marks_that_wait_to_come_into_sight_wait_no_more_where_nothing_was_marked(show):
-    app = run_of(**LINK, view="heads")
-    page = show(pictures_in(app), height=60)
-    app.button(key="reveal").click().run()
-    update_all(page, app)
-    panels(page, KEY).last.scroll_into_view_if_needed()
-    expect(picture(page, KEY)).to_contain_text("as computed")
-    expect(picture(page, KEY).locator(".reading[aria-busy]")).to_have_count(0)
+    expect(panels(page, REVEALED)).to_have_count(1)
+    expect(picture(page, REVEALED)).to_contain_text("computed")
 
 
 def test_a_class_is_told_of_the_one_row_that_it_is_asked_about(show):

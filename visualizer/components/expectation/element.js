@@ -1,6 +1,6 @@
 /** @import { Beside } from "../mask_painter/types.d.ts" */
 /** @import { Cell, Host, Limits, Mark, Matrix, Point } from "../types.d.ts" */
-/** @import { Computed, ExpectationHeader } from "./types.d.ts" */
+/** @import { ExpectationHeader } from "./types.d.ts" */
 
 import { makeScale } from "../marks/scale.js";
 import { countBlocked, openCells, packBits, sameCells, unpackBits } from "../mask_painter/cells.js";
@@ -9,35 +9,30 @@ import { directionOfShortcut, enable, makeTool } from "../mask_painter/toolbar.j
 import { litPosition, marksOfCell } from "../shared/axis.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
-import { makeLegend } from "../shared/legend.js";
 import { rowsWithoutKey } from "../shared/mask_planes.js";
 import { must } from "../shared/must.js";
-import { flagsOf, floats, toBase64 } from "../shared/payload.js";
+import { flagsOf, toBase64 } from "../shared/payload.js";
 import { Picture, rendererOf } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
-import { describeCell, describeMatrix, lineText, nameOf } from "../shared/rows.js";
+import { lineText, nameOf } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";
-import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
+import { MarksPanel } from "./panel.js";
 
 const say = textsOf("expectation/element");
-const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640, title: 22, said: 26 };
+const ROOM = { height: 560, widest: 900, title: 22, said: 26 };
 const CELL = { least: 26, usual: 44, high: 64, window: 900 }; // to be marked in; the largest, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
-const SIGNS = [[1, say("as_expected")], [2, say("wrong")], [3, say("missed")]];
 /** @type {Beside} */
 const NO_OTHERS = { masks: null, others: openCells(0), reasons: [] };
-const NOT_COVERED = say("computed");
 
-/** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side.
+/** A covered matrix to mark with what is expected.
  *  @extends {Picture<ExpectationHeader>} */
 class Expectation extends Picture {
   /** @type {Limits} */ limits;
   /** @type {Pick<Matrix, "rows" | "columns" | "rowAxis" | "columnAxis">} */ axes;
-  /** @type {Matrix} */ matrix;
   /** @type {string} */ scope;
-  valueName = "";
 
   /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
@@ -53,16 +48,8 @@ class Expectation extends Picture {
       hover: (_panel, row, column, point) => this.hover(row, column, point),
       leave: () => this.leave(),
     });
-    this.computed = new ComputedPanel({
-      select: () => {},
-      hover: (_panel, row, column, point) => this.hover(row, column, point),
-      leave: () => this.leave(),
-    });
     this.status = makeElement("div", "expectation-status", { role: "status" });
-    this.legend = makeLegend();
-    this.signs = makeElement("div", "expectation-signs");
-    this.panels = makeElement("div", "expectation-panels", {}, [this.marks.element, this.computed.element]);
-    this.frame = makeElement("div", "expectation", {}, [this.tools, this.panels, this.legend.element, this.signs, this.status]);
+    this.frame = makeElement("div", "expectation", {}, [this.tools, this.marks.element, this.status]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
     this.root.prepend(this.frame);
   }
@@ -73,15 +60,6 @@ class Expectation extends Picture {
 
   get columns() {
     return this.data.columns.labels.length;
-  }
-
-  get isRevealed() {
-    return Boolean(this.data.computed);
-  }
-
-  /** True if no cell is right or wrong, since no row was marked: nothing stands beside what was computed. */
-  get isBare() {
-    return this.isRevealed && !this.data.arrays.codes.data.some(Boolean);
   }
 
   receive() {
@@ -96,67 +74,26 @@ class Expectation extends Picture {
   }
 
   draw() {
-    const { columns: columnAxis, rows: rowAxis, computed } = this.data;
-    const isWide = this.width >= ROOM.narrow;
-    const isBeside = this.isRevealed && !this.isBare && isWide;
-    const width = isBeside ? Math.floor((this.width - ROOM.gap) / 2) - 2 : this.width; // without the frame's padding
-    this.panels.classList.toggle("beside", isBeside);
+    const { columns: columnAxis, rows: rowAxis } = this.data;
     this.limits = {
-      width: Math.min(width, ROOM.widest),
+      width: Math.min(this.width, ROOM.widest),
       height: ROOM.height,
-      tallest: tallestGrid(this.panels, rowAxis.labels.length, CELL.least) - ROOM.title - ROOM.said,
+      tallest: tallestGrid(this.marks.element, rowAxis.labels.length, CELL.least) - ROOM.title - ROOM.said,
       cell: innerHeight < CELL.window ? CELL.usual : CELL.high,
     };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
-    this.tools.hidden = this.isRevealed;
-    this.computed.element.hidden = this.legend.element.hidden = !computed;
-    if (this.isBare) this.marks.element.remove(); // hidden, it could wait for ever to come into sight
-    else if (!this.marks.element.parentElement) this.panels.prepend(this.marks.element);
-    this.signs.hidden = !computed || this.isBare;
-    if (computed) this.drawComputed(computed);
     this.paint();
-  }
-
-  /** @param {Computed} computed */
-  drawComputed({ title, name, palette, bounds, blocked_by: blockedBy }) {
-    const { arrays } = this.data;
-    const blocked = flagsOf(arrays.blocked);
-    const { rows, columns } = this.axes;
-    this.matrix = {
-      ...this.axes,
-      values: floats(arrays.values),
-      dtype: arrays.values.dtype,
-      blocked,
-      blockedBy,
-      emptyRows: rowsWithoutKey(blocked, rows, columns),
-    };
-    this.valueName = name;
-    const scale = makeScale(this.theme, palette, bounds);
-    const look = {
-      scale,
-      title: `${title}, ${NOT_COVERED}`,
-      valueName: name,
-      limits: this.limits,
-      labelled: true,
-      hasNumbers: true,
-      description: () => describeMatrix(title, this.matrix),
-    };
-    this.computed.showSigned(this.matrix, look, arrays.codes.data);
-    this.legend.update(scale, { text: name, blocked: Boolean(blocked?.some(Boolean)) });
-    const signs = SIGNS.map(([code, text]) =>
-      makeElement("span", "expectation-sign", {}, [drawnSign(code, this.theme), text]));
-    this.signs.replaceChildren(...signs);
   }
 
   /** Draw the marks, and say how many there are. */
   paint() {
-    const { cells, data, isBare, isRevealed } = this;
-    if (!isBare) this.showMarks();
-    this.lightAll(data.kind === "most" ? data.row : -1, -1);
+    const { cells, data } = this;
+    this.showMarks();
+    this.marks.light(data.kind === "most" ? data.row : -1, -1);
     enable(this.undo, this.painting.history.canUndo);
     enable(this.redo, this.painting.history.canRedo);
     enable(this.clear, cells.some(Boolean));
-    setText(this.status, isRevealed ? "" : this.counted());
+    setText(this.status, this.counted());
   }
 
   showMarks() {
@@ -167,7 +104,7 @@ class Expectation extends Picture {
     /** @type {Matrix} */
     const matrix = { ...this.axes, values, dtype: "f4", blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
     const look = {
-      scale: makeScale(this.theme, "sequential", MARKED),
+      scale: makeScale(this.theme, "sequential_neutral", MARKED),
       title: say("expected"),
       valueName: "marked",
       limits: this.limits,
@@ -176,19 +113,16 @@ class Expectation extends Picture {
       description: () => say("expected_in_words", { counted: this.counted() }),
       rowTexts: () => this.marksInWords(),
     };
-    this.marks.showSigned(matrix, look, this.isRevealed ? data.arrays.codes.data : null);
+    this.marks.show(matrix, look);
   }
 
-  /** The marks row by row, and once revealed what became of each. */
+  /** The marks row by row. */
   marksInWords() {
-    const { cells, columns, isRevealed } = this;
-    const { rows, columns: columnAxis, arrays } = this.data;
+    const { cells, columns } = this;
+    const { rows, columns: columnAxis } = this.data;
     return rows.labels.map((_, row) => {
-      const said = columnAxis.labels.flatMap((_label, column) => {
-        const i = row * columns + column;
-        const sign = isRevealed ? SIGNS.find(([code]) => code === arrays.codes.data[i])?.[1] : cells[i] && say("marked");
-        return sign ? [`${nameOf(columnAxis, column)} ${sign}`] : [];
-      });
+      const said = columnAxis.labels.flatMap((_label, column) =>
+        cells[row * columns + column] ? [say("marked", { cell: nameOf(columnAxis, column) })] : []);
       return `${nameOf(rows, row)}: ${said.join(", ") || say("nothing")}`;
     });
   }
@@ -205,7 +139,6 @@ class Expectation extends Picture {
 
   /** @param {Cell} place */
   press(place) {
-    if (this.isRevealed) return;
     if (this.data.kind === "most") {
       this.toggle(place);
       return;
@@ -228,7 +161,6 @@ class Expectation extends Picture {
 
   /** @param {Cell} place */
   toggle(place) {
-    if (this.isRevealed) return;
     if (this.data.kind === "most") this.change(withOneInRow(this.cells, this.columns, place));
     else {
       this.press(place);
@@ -244,7 +176,7 @@ class Expectation extends Picture {
 
   /** @param {"undo" | "redo"} direction */
   step(direction) {
-    if (!this.isRevealed && this.painting.step(direction)) this.tell();
+    if (this.painting.step(direction)) this.tell();
   }
 
   tell() {
@@ -265,7 +197,7 @@ class Expectation extends Picture {
 
   /** @param {number} row @param {number} column @param {Point} point */
   hover(row, column, point) {
-    this.lightAll(row, column);
+    this.marks.light(row, column);
     this.pointAt(this.linesOf(row, column), point, marksOfCell(this.data.rows, this.data.columns, row, column));
   }
 
@@ -274,9 +206,7 @@ class Expectation extends Picture {
     const { kind, rows, columns } = this.data;
     const isMarked = this.cells[row * this.columns + column];
     const expected = kind === "seen" ? (isMarked ? say("sees") : say("sees_not")) : isMarked ? say("largest") : "";
-    const lines = this.isRevealed
-      ? describeCell(this.matrix, this.valueName, row, column)
-      : [cellPositionLine(rows, columns, row, column)];
+    const lines = [cellPositionLine(rows, columns, row, column)];
     if (expected) lines.push(tooltipLine("tooltip-note", say("you_expect", { expected })));
     return lines;
   }
@@ -285,13 +215,7 @@ class Expectation extends Picture {
   onHover(marks) {
     const { kind, rows, columns } = this.data;
     const row = litPosition(rows, "query", marks);
-    this.lightAll(row < 0 && kind === "most" ? this.data.row : row, litPosition(columns, "key", marks));
-  }
-
-  /** @param {number} row @param {number} column */
-  lightAll(row, column) {
-    if (!this.isBare) this.marks.light(row, column);
-    if (this.isRevealed) this.computed.light(row, column);
+    this.marks.light(row < 0 && kind === "most" ? this.data.row : row, litPosition(columns, "key", marks));
   }
 }
 

@@ -1,4 +1,4 @@
-"""A covered matrix on which a person marks what they expect; once revealed, the matrix beside it."""
+"""A covered matrix on which a person marks what they expect: nothing of it is in the bytes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from visualizer.components.axis import Axis
 from visualizer.components.bits import cells_of
-from visualizer.components.packing import Array, Scaled, pack
+from visualizer.components.packing import Array, pack
 from visualizer.components.picture import Picture
-from visualizer.components.tensor_grid.element import Panel, natural_bounds, scale_of
 
 Flags = NDArray[np.bool_]
 
@@ -25,14 +24,12 @@ def expectation(
     kind: Literal["seen", "most"],
     row: int,
     one_row: bool = False,
-    computed: Panel | None,
-    codes: NDArray[np.uint8] | None,
     blocked: NDArray[Any] | None = None,
     scope: str,
     seq: int,
     key: str,
 ) -> Picture:
-    """The marks, and beside them what was computed once it is revealed.
+    """The marks.
 
     Args:
         expected: the marked cells, (rows, columns).
@@ -41,8 +38,6 @@ def expectation(
         kind: "seen": any cell may be marked; "most": one cell in each row.
         row: the row that is asked for, which stays lit.
         one_row: whether that row alone is asked for.
-        computed: what was computed; None keeps it covered, and then none of it is in the bytes.
-        codes: what each cell is once revealed, (rows, columns): 0 nothing, 1 as expected, 2 not so, 3 missed.
         blocked: which cells a mask blocks, hatched in the grid to mark; None where that is what is asked.
         scope: names what the marks are for. A mark in one scope cannot be undone in another.
         seq: ``seq`` of the last event that all of this takes account of, 0 before the first.
@@ -52,15 +47,12 @@ def expectation(
     ``parse_marks`` reads.
 
     Raises:
-        ValueError: shapes and labels do not agree, or only one of ``computed`` and ``codes`` is given.
+        ValueError: marks and labels do not agree.
     """
     shape = (len(rows.labels), len(columns.labels))
-    shapes = [expected.shape, *([] if computed is None else [computed.array.shape])]
-    if any(one != shape for one in shapes):
-        raise ValueError(f"{shape} labels need marks and numbers of that shape, not {shapes}")
-    if (computed is None) != (codes is None):
-        raise ValueError("what was computed and the codes of its cells are revealed together")
-    arrays: dict[str, Array | Scaled] = {"expected": np.packbits(expected)}
+    if expected.shape != shape:
+        raise ValueError(f"{shape} labels need marks of that shape, not {expected.shape}")
+    arrays: dict[str, Array] = {"expected": np.packbits(expected)}
     header: dict[str, Any] = {
         "key": key,
         "seq": seq,
@@ -70,22 +62,9 @@ def expectation(
         "one_row": one_row,
         "rows": rows.as_header(),
         "columns": columns.as_header(),
-        "computed": None,
     }
     if blocked is not None:
         arrays["hatched"] = blocked.astype(np.uint8, copy=False)
-    if computed is not None and codes is not None:
-        header["computed"] = {
-            "name": computed.name,
-            "title": computed.title,
-            "palette": scale_of(computed),
-            "bounds": computed.bounds or natural_bounds(computed),
-            "blocked_by": computed.blocked_by,
-        }
-        arrays["values"] = computed.array.astype(np.float32, copy=False)
-        arrays["codes"] = codes
-        if computed.blocked is not None:
-            arrays["blocked"] = computed.blocked.astype(np.uint8, copy=False)
     return Picture("expectation/element.js", pack(header, arrays), key, ("mark",))
 
 

@@ -1,13 +1,4 @@
-import type { Axis, PackedArray, PaletteName } from "../types.d.ts";
-
-/** What was computed, once it is revealed. */
-export interface Computed {
-  name: string;
-  title: string;
-  palette: PaletteName;
-  bounds: number[];
-  blocked_by: string[];
-}
+import type { Axis, PackedArray } from "../types.d.ts";
 
 /** `kind` "seen": any cell may be marked; "most": one in each row; with `one_row` only `row` is asked for. */
 export interface ExpectationHeader {
@@ -19,6 +10,5 @@ export interface ExpectationHeader {
   one_row: boolean;
   rows: Axis;
   columns: Axis;
-  computed: Computed | null;
   arrays: Record<string, PackedArray>;
 }

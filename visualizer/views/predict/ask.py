@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from model.texts import texts_of
 from visualizer.components.expectation.element import expectation, parse_marks
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.settings import FIELDS
@@ -17,7 +20,14 @@ from visualizer.state.expectations import Expectation, expect, expectation_at, n
 from visualizer.state.widget_values import give, give_emptiable
 from visualizer.views.predict.class_answers import beside_answers, bring_back
 from visualizer.views.predict.covered import hide_nothing
-from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
+from visualizer.views.predict.questions import (
+    AS_EXPECTED,
+    CellQuestion,
+    Flags,
+    Kind,
+    TokenQuestion,
+    codes,
+)
 from visualizer.views.predict.verdicts import position, verdict, verdict_on_token
 from visualizer.work.membership import is_student
 
@@ -65,6 +75,8 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
     expected = expectation_at(of, question.place).flags(shape)
     if revealed:
         _say(verdict(question, expected))
+        if (codes(question, expected) > AS_EXPECTED).any():
+            st.caption(say("outlined"))
     else:
         st.caption(_task(question))
 
@@ -75,6 +87,9 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
 
     key = "expectation"
     with _beside_class(question, of):
+        if revealed:
+            mount(tensor_grid(_side_by_side(question, expected), key="revealed"))
+            return False
         mount(
             expectation(
                 expected,
@@ -83,8 +98,6 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
                 kind=question.kind,
                 row=question.row,
                 one_row=bool(state.chosen().selection.class_code),
-                computed=question.panel if revealed else None,
-                codes=codes(question, expected) if revealed else None,
                 blocked=None if question.kind == "seen" else question.panel.blocked,
                 scope=question.scope,
                 seq=state.last_seq(key),
@@ -92,7 +105,28 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
             ),
             mark=mark,
         )
-    return not revealed
+    return True
+
+
+def _side_by_side(question: CellQuestion, expected: Flags) -> list[Panel]:
+    """The cells as expected, where any of that counts, and as computed: those that differ are outlined."""
+    found = codes(question, expected)
+    panel = replace(question.panel, marked=found > AS_EXPECTED)
+    computed = replace(panel, title=say("computed", title=panel.title))
+    if not found.any():
+        return [computed]
+    marks = replace(
+        panel,
+        name="expected",
+        title=say("expected"),
+        subtitle="",
+        array=expected.astype(np.uint8),
+        role="neutral",
+        palette="sequential",
+        bounds=(0, 1),
+        blocked=None if question.kind == "seen" else panel.blocked,
+    )
+    return [marks, computed]
 
 
 def is_revealed(question: CellQuestion | TokenQuestion, of: Hashable) -> bool:

@@ -240,16 +240,10 @@ def test_covered_bytes_hold_nothing_of_the_result(built):
     labels = {"rows": question.panel.rows, "columns": question.panel.columns}
     marks = np.zeros((4, 4), bool)
     common = {**labels, "kind": "seen", "row": 0, "scope": question.scope, "seq": 0, "key": "expectation"}
-    covered = expectation(marks, computed=None, codes=None, **common)
-    header = unpack_header(covered.data)
-    assert header["arrays"].keys() == {"expected"}
-    assert header["computed"] is None
-    to_mark = expectation(marks, computed=None, codes=None, blocked=question.panel.blocked, **common)
+    covered = expectation(marks, **common)
+    assert unpack_header(covered.data)["arrays"].keys() == {"expected"}
+    to_mark = expectation(marks, blocked=question.panel.blocked, **common)
     assert unpack_header(to_mark.data)["arrays"].keys() == {"expected", "hatched"}
-    revealed = expectation(marks, computed=question.panel, codes=codes(question, marks), **common)
-    assert {"values", "codes", "blocked"} < unpack_header(revealed.data)["arrays"].keys()
-    with pytest.raises(ValueError, match="revealed together"):
-        expectation(marks, computed=question.panel, codes=None, **common)
 
 
 def written(flags):
