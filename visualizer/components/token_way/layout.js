@@ -3,6 +3,7 @@
 /** @import { Stop } from "./types.d.ts" */
 
 const NARROW = 640;
+const NARROWEST = 120; // a column that opens or closes is narrower for a moment, and shows a part
 const START = 92;
 const END = 116;
 const LEAST_LAYER = 26;
@@ -33,7 +34,7 @@ export function heightsOf(room) {
  * @param {number} layer the layer that is opened where all are narrow
  */
 export function layoutWay(stops, width, room, layer) {
-  if (width < NARROW) return stacked(stops, width);
+  if (width < NARROW) return stacked(stops, Math.max(width, NARROWEST));
   const added = stops.slice(1);
   const free = width - START - END;
   const isNarrow = 2 * unitOf(added, free) < READABLE;
