@@ -132,7 +132,16 @@ def test_the_cache_shows_which_rows_were_computed(show_link):
     page.keyboard.press("End")
     said = "10 rows instead of 55, and 10 of the source instead of 100"
     expect(page.locator(".cache-sum")).to_contain_text(said)
-    expect(page.get_by_role("img", name="step 10: 1 computed, 9 from the cache")).to_be_visible()
+    cache = page.locator(".cache-rows .matrix")
+    expect(cache.locator("li").last).to_have_text("step 10: 1 computed, 9 from the cache")
+    for row, column, what in (
+        (0, 0, "computed in this step"),
+        (9, 9, "computed in this step"),
+        (9, 8, "from the cache"),
+        (0, 1, "not read yet"),
+    ):
+        point_at(cache, row, column, (10, 10))
+        expect(tooltip(page)).to_contain_text(what)
 
 
 def test_the_tree_tells_every_node(show_link):

@@ -159,5 +159,7 @@ def test_a_column_that_opens_or_closes_is_drawn_at_any_width(show_link):
             arg=width,
         )
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        drawn = page.locator(".token-way rect").evaluate_all("(rects) => rects.map((one) => one.width.baseVal.value)")
+        drawn = page.locator(".token-way rect").evaluate_all(
+            "(rects) => rects.map((one) => one.width.baseVal.value)"
+        )
         assert min(drawn) >= 0

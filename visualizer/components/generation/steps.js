@@ -5,13 +5,13 @@
  * All steps are here already: going from one to another asks the server for nothing.
  */
 
-/** @import { Host, Matrix, TooltipLine } from "../types.d.ts" */
-/** @import { StepsHeader } from "./types.d.ts" */
+/** @import { Host, Matrix, PaletteName, TooltipLine } from "../types.d.ts" */
+/** @import { Step, StepsHeader } from "./types.d.ts" */
 
 import { makeScale } from "../marks/scale.js";
 import { marksOfCell } from "../shared/axis.js";
 import { makeLayerControl, makeSlider } from "../shared/controls.js";
-import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
+import { clamp, countOf, makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
 import { MatrixPanel } from "../shared/grid.js";
 import { isForPage } from "../shared/keys.js";
@@ -22,14 +22,13 @@ import { describeCell, describeMatrix, describeRows } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { makeBars } from "./bars.js";
-import { makeCacheRows } from "./cache_rows.js";
 
 const say = textsOf("generation/steps");
 /** @type {Record<string, number>} */
 const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
 const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take where it is narrow
-const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are paler
+const EARLIER = 0.3; // the rows of the mask before the new one, and those of K and V from the cache, are paler
 
 /** @extends {Picture<StepsHeader>} */
 class GenerationSteps extends Picture {
@@ -45,7 +44,6 @@ class GenerationSteps extends Picture {
   constructor(root, host) {
     super(root, host, "generation_steps");
     this.bars = makeBars();
-    this.cacheRows = makeCacheRows();
     this.layerControl = makeLayerControl((layer) => {
       this.layer = layer;
       this.events.changed();
@@ -53,6 +51,7 @@ class GenerationSteps extends Picture {
     });
     this.attention = this.makePanel((row, column) => this.describeWeight(row, column));
     this.mask = this.makePanel((row, column) => this.describeMask(row, column));
+    this.cache = this.makePanel((row, column) => this.describeCache(row, column));
     document.addEventListener("keydown", (event) => this.pressKey(event), this.untilEnd);
     this.events = new ShownEvents(root, host, () => this.shown());
     this.endings.push(() => this.events.destroy());
@@ -82,7 +81,11 @@ class GenerationSteps extends Picture {
     const mask = makeElement("section", "growing-mask", {}, [
       makeElement("h3", "part-title", {}, [say("mask_title")]), this.maskNote, this.mask.element,
     ]);
-    const parts = [this.bars.element, attention, mask, this.cacheRows.element];
+    this.cacheNote = makeElement("p", "part-note cache-sum");
+    const cache = makeElement("section", "cache-rows", {}, [
+      makeElement("h3", "part-title", {}, [say("cache_title")]), this.cacheNote, this.cache.element,
+    ]);
+    const parts = [this.bars.element, attention, mask, cache];
     this.parts = makeElement("div", "step-parts", {}, parts);
     this.root.prepend(this.transport, this.tokens, this.sentence, this.parts);
   }
@@ -138,9 +141,9 @@ class GenerationSteps extends Picture {
     this.drawTokens();
     setText(this.sentence, data.steps[index].sentence);
     this.bars.update(data.steps[index], data.sampled);
-    this.cacheRows.update(data, index);
     this.drawAttention();
     this.drawMask();
+    this.drawCache();
   }
 
   drawTransport() {
@@ -220,7 +223,7 @@ class GenerationSteps extends Picture {
     const size = data.arrays.blocked.shape[0];
     const nRead = data.n_prompt + index;
     const blocked = new Uint8Array(nRead * nRead);
-    const values = new Float32Array(nRead * nRead).fill(EARLIER_ROW);
+    const values = new Float32Array(nRead * nRead).fill(EARLIER);
     values.fill(1, (nRead - 1) * nRead);
     for (let row = 0; row < nRead; row += 1) {
       blocked.set(data.arrays.blocked.data.subarray(row * size, row * size + nRead), row * nRead);
@@ -242,20 +245,60 @@ class GenerationSteps extends Picture {
     this.restLights();
   }
 
+  /** The rows of K and V that each step so far computed, and those from the cache. */
+  drawCache() {
+    const { data, index } = this;
+    const steps = data.steps.slice(0, index + 1);
+    const columns = data.n_prompt + index;
+    const values = new Float32Array(steps.length * columns);
+    for (const [row, { computed }] of steps.entries()) {
+      const nRead = data.n_prompt + row;
+      values.fill(EARLIER, row * columns, row * columns + nRead - computed);
+      values.fill(1, row * columns + nRead - computed, row * columns + nRead);
+    }
+    setText(this.cacheNote, this.cacheInWords(steps));
+    this.showMatrix(this.cache, {
+      values,
+      blocked: null,
+      rows: steps.length,
+      columns,
+      rowAxis: { name: say("step"), labels: steps.map((_, step) => String(step + 1)), sequence: null },
+      columnAxis: { name: "key", labels: data.labels.slice(0, columns), sequence: null },
+    }, { cell: 20, cellHeight: 14, name: say("cache_title"), palette: "sequential_neutral", rowTexts: () =>
+      steps.map(({ computed }, step) => say("cache_row", { step: step + 1, computed, kept: data.n_prompt + step - computed })) });
+  }
+
+  /** The count of rows computed so far, with and without a cache. @param {Step[]} steps */
+  cacheInWords(steps) {
+    const { cached, keys, own, n_prompt: nPrompt } = this.data;
+    /** @param {number[]} counts */
+    const sum = (counts) => counts.reduce((total, count) => total + count, 0);
+    const [computed, without] = [sum(steps.map((step) => step.computed)), sum(steps.map((_, step) => nPrompt + step))];
+    const ofSource = sum(steps.map((step) => step.source_computed));
+    const [count, rows] = [countOf(steps.length, "step"), countOf(computed, "row")];
+    if (!cached) {
+      const more = own ? "" : say("of_source", { rows: ofSource });
+      return say("without_cache", { steps: count, rows, more });
+    }
+    const more = own ? "" : say("of_source_instead", { rows: ofSource, without: keys.labels.length * steps.length });
+    return say("with_cache", { steps: count, rows, without, more });
+  }
+
   /** Draw a matrix; `said` is what its words say of it, where it is drawn otherwise.
    *  @param {MatrixPanel} panel @param {Omit<Matrix, "emptyRows" | "dtype">} matrix
-   *  @param {{ cell: number, cellHeight: number, name: string, said?: { values: Float32Array } }} look */
-  showMatrix(panel, matrix, { cell, cellHeight, name, said = matrix }) {
+   *  @param {{ cell: number, cellHeight: number, name: string, said?: { values: Float32Array }, palette?: PaletteName,
+   *    rowTexts?: () => string[] }} look */
+  showMatrix(panel, matrix, { cell, cellHeight, name, said = matrix, palette = "sequential", rowTexts }) {
     const emptyRows = rowsWithoutKey(matrix.blocked, matrix.rows, matrix.columns);
     const width = Math.min(panel.element.parentElement?.clientWidth ?? 0, 620);
     const whole = { ...matrix, emptyRows, dtype: this.data.arrays.weights.dtype };
     panel.show(whole, {
-      scale: makeScale(this.theme, "sequential", [0, 1]),
+      scale: makeScale(this.theme, palette, [0, 1]),
       valueName: "weight",
       limits: { width, height: 420, cell, cellHeight },
       labelled: true,
       description: () => describeMatrix(name, { ...whole, values: said.values }),
-      rowTexts: () => describeRows({ ...whole, values: said.values }),
+      rowTexts: rowTexts ?? (() => describeRows({ ...whole, values: said.values })),
     });
   }
 
@@ -267,6 +310,7 @@ class GenerationSteps extends Picture {
   restLights() {
     this.attention.light(-1, -1);
     this.mask.light(this.data.n_prompt + this.index - 1, -1);
+    this.cache.light(this.index, -1);
   }
 
   /** @param {number} row @param {number} column */
@@ -279,6 +323,14 @@ class GenerationSteps extends Picture {
     const { rowAxis, columnAxis, blocked, blockedBy, columns } = this.mask.matrix;
     const bits = blocked?.[row * columns + column];
     const text = bits ? blockedText(bits, blockedBy ?? []) : say("allowed");
+    return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
+  }
+
+  /** @param {number} row @param {number} column */
+  describeCache(row, column) {
+    const { rowAxis, columnAxis, values, columns } = this.cache.matrix;
+    const value = values[row * columns + column];
+    const text = value === 1 ? say("computed") : value ? say("from_cache") : say("not_read");
     return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
   }
 }
