@@ -6,12 +6,12 @@
  */
 
 /** @import { Host, Matrix, PaletteName, TooltipLine } from "../types.d.ts" */
-/** @import { Step, StepsHeader } from "./types.d.ts" */
+/** @import { StepsHeader } from "./types.d.ts" */
 
 import { makeScale } from "../marks/scale.js";
 import { marksOfCell } from "../shared/axis.js";
 import { makeLayerControl, makeSlider } from "../shared/controls.js";
-import { clamp, countOf, makeElement, setText, tokenSpan } from "../shared/dom.js";
+import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
 import { MatrixPanel } from "../shared/grid.js";
 import { isForPage } from "../shared/keys.js";
@@ -22,13 +22,14 @@ import { describeCell, describeMatrix, describeRows } from "../shared/rows.js";
 import { textsOf } from "../shared/texts.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { makeBars } from "./bars.js";
+import { cacheCellText, cacheInWords, cacheMatrix, cacheRowTexts } from "./cache.js";
 
 const say = textsOf("generation/steps");
 /** @type {Record<string, number>} */
 const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
 const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take where it is narrow
-const EARLIER = 0.3; // the rows of the mask before the new one, and those of K and V from the cache, are paler
+const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are paler
 
 /** @extends {Picture<StepsHeader>} */
 class GenerationSteps extends Picture {
@@ -144,6 +145,7 @@ class GenerationSteps extends Picture {
     this.drawAttention();
     this.drawMask();
     this.drawCache();
+    this.restLights();
   }
 
   drawTransport() {
@@ -223,7 +225,7 @@ class GenerationSteps extends Picture {
     const size = data.arrays.blocked.shape[0];
     const nRead = data.n_prompt + index;
     const blocked = new Uint8Array(nRead * nRead);
-    const values = new Float32Array(nRead * nRead).fill(EARLIER);
+    const values = new Float32Array(nRead * nRead).fill(EARLIER_ROW);
     values.fill(1, (nRead - 1) * nRead);
     for (let row = 0; row < nRead; row += 1) {
       blocked.set(data.arrays.blocked.data.subarray(row * size, row * size + nRead), row * nRead);
@@ -242,46 +244,14 @@ class GenerationSteps extends Picture {
     };
     const said = { ...matrix, values: new Float32Array(nRead * nRead).fill(1) };
     this.showMatrix(this.mask, matrix, { cell: LARGEST_CELL, cellHeight: 0, name: say("mask"), said });
-    this.restLights();
   }
 
-  /** The rows of K and V that each step so far computed, and those from the cache. */
+  /** The rows of K and V of each step so far. */
   drawCache() {
     const { data, index } = this;
-    const steps = data.steps.slice(0, index + 1);
-    const columns = data.n_prompt + index;
-    const values = new Float32Array(steps.length * columns);
-    for (const [row, { computed }] of steps.entries()) {
-      const nRead = data.n_prompt + row;
-      values.fill(EARLIER, row * columns, row * columns + nRead - computed);
-      values.fill(1, row * columns + nRead - computed, row * columns + nRead);
-    }
-    setText(this.cacheNote, this.cacheInWords(steps));
-    this.showMatrix(this.cache, {
-      values,
-      blocked: null,
-      rows: steps.length,
-      columns,
-      rowAxis: { name: say("step"), labels: steps.map((_, step) => String(step + 1)), sequence: null },
-      columnAxis: { name: "key", labels: data.labels.slice(0, columns), sequence: null },
-    }, { cell: 20, cellHeight: 14, name: say("cache_title"), palette: "sequential_neutral", rowTexts: () =>
-      steps.map(({ computed }, step) => say("cache_row", { step: step + 1, computed, kept: data.n_prompt + step - computed })) });
-  }
-
-  /** The count of rows computed so far, with and without a cache. @param {Step[]} steps */
-  cacheInWords(steps) {
-    const { cached, keys, own, n_prompt: nPrompt } = this.data;
-    /** @param {number[]} counts */
-    const sum = (counts) => counts.reduce((total, count) => total + count, 0);
-    const [computed, without] = [sum(steps.map((step) => step.computed)), sum(steps.map((_, step) => nPrompt + step))];
-    const ofSource = sum(steps.map((step) => step.source_computed));
-    const [count, rows] = [countOf(steps.length, "step"), countOf(computed, "row")];
-    if (!cached) {
-      const more = own ? "" : say("of_source", { rows: ofSource });
-      return say("without_cache", { steps: count, rows, more });
-    }
-    const more = own ? "" : say("of_source_instead", { rows: ofSource, without: keys.labels.length * steps.length });
-    return say("with_cache", { steps: count, rows, without, more });
+    setText(this.cacheNote, cacheInWords(data, index));
+    const look = { cell: 20, cellHeight: 14, name: say("cache_title"), palette: /** @type {PaletteName} */ ("sequential_neutral") };
+    this.showMatrix(this.cache, cacheMatrix(data, index), { ...look, rowTexts: () => cacheRowTexts(data, index) });
   }
 
   /** Draw a matrix; `said` is what its words say of it, where it is drawn otherwise.
@@ -330,8 +300,7 @@ class GenerationSteps extends Picture {
   describeCache(row, column) {
     const { rowAxis, columnAxis, values, columns } = this.cache.matrix;
     const value = values[row * columns + column];
-    const text = value === 1 ? say("computed") : value ? say("from_cache") : say("not_read");
-    return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
+    return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", cacheCellText(value))];
   }
 }
 
