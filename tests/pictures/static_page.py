@@ -21,6 +21,7 @@ from visualizer.components.page import page as page_text
 from visualizer.components.picture import Picture
 from visualizer.routes.address import read_picture_address
 from visualizer.routes.answers import answer_picture
+from visualizer.server.mount import component_of
 from visualizer.work.live import moving_at
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -156,13 +157,5 @@ def _key_of(element_id: str) -> str:
     return element_id.split("-", 2)[2]
 
 
-def _module_names() -> dict[str, str]:
-    """The modules of pictures by the names under which the app mounts them."""
-
-    def component_of(module: str) -> str:
-        return f"headlight_{module.removesuffix('.js').removesuffix('/element').replace('/', '_')}"
-
-    return {component_of(module): module for module in every_picture()}
-
-
-_MODULES = _module_names()
+_MODULES = {component_of(module): module for module in every_picture()}
+"""The modules of pictures by the names under which the app mounts them."""

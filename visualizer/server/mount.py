@@ -87,7 +87,7 @@ def script() -> Script:
     host = {
         "style": style_sheet(_IN_APP, _FOLDER),
         "page": {"template": TEMPLATE, "style": page_style()},
-        "modules": {_name_of(module): module for module in every_picture()},
+        "modules": {component_of(module): module for module in every_picture()},
     }
     of_host = f"const HOST = {json.dumps(host)};\nHOST.page.script = import.meta.url;\n"
     text = bundled(f"{of_host}{_ENTRY}", every_picture(), _FOLDER, to_components="../components")
@@ -97,10 +97,10 @@ def script() -> Script:
 @cache
 def _renderer(module: str) -> ComponentRenderer:
     loader = _LOADER.format(address=json.dumps(script().address))
-    return st.components.v2.component(_name_of(module), html=_ROOT, js=loader)
+    return st.components.v2.component(component_of(module), html=_ROOT, js=loader)
 
 
-def _name_of(module: str) -> str:
+def component_of(module: str) -> str:
     """The name that Streamlit knows a picture's module by."""
     return f"headlight_{module.removesuffix('.js').removesuffix('/element').replace('/', '_')}"
 
