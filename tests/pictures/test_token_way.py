@@ -153,11 +153,9 @@ def test_of_many_layers_one_has_room_to_be_read(show_link):
 def test_a_column_that_opens_or_closes_is_drawn_at_any_width(show_link):
     page = show_link(view="way")
     for width in (4, 1, 60):
-        picture(page, WAY).evaluate("(section, width) => (section.style.width = `${width}px`)", width)
-        page.wait_for_function(
-            "(width) => document.querySelector('.picture:last-of-type > div').shadowRoot.host.clientWidth === width",
-            arg=width,
-        )
+        section = picture(page, WAY)
+        section.evaluate("(section, width) => (section.style.width = `${width}px`)", width)
+        expect(section).to_have_js_property("clientWidth", width)
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         drawn = page.locator(".token-way rect").evaluate_all(
             "(rects) => rects.map((one) => one.width.baseVal.value)"
