@@ -202,7 +202,6 @@ export interface PanelLook {
   color?: string;
   /** What a click does, where it leads away. */
   hint?: string;
-  hasNumbers?: boolean;
 }
 
 /** Who hears of what a person does in a panel; without `title`, its title is plain text. */

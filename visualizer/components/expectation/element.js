@@ -109,7 +109,6 @@ class Expectation extends Picture {
       valueName: "marked",
       limits: this.limits,
       labelled: true,
-      hasNumbers: false,
       description: () => say("expected_in_words", { counted: this.counted() }),
       rowTexts: () => this.marksInWords(),
     };

@@ -70,15 +70,11 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
         of: what was run.
     """
     bring_back(question, of)
-    revealed = is_revealed(question, of)
     shape = (len(question.panel.rows.labels), len(question.panel.columns.labels))
     expected = expectation_at(of, question.place).flags(shape)
-    if revealed:
-        _say(verdict(question, expected))
-        if (codes(question, expected) > AS_EXPECTED).any():
-            st.caption(say("outlined"))
-    else:
-        st.caption(_task(question))
+    if is_revealed(question, of):
+        _show_computed(question, expected, of)
+        return False
 
     def mark(event: object) -> None:
         cells = parse_marks(event, shape, one_per_row=question.kind == "most")
@@ -86,10 +82,8 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
             expect(of, question.place, cells=cells)
 
     key = "expectation"
+    st.caption(_task(question))
     with _beside_class(question, of):
-        if revealed:
-            mount(tensor_grid(_side_by_side(question, expected), key="revealed"))
-            return False
         mount(
             expectation(
                 expected,
@@ -108,14 +102,23 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
     return True
 
 
-def _side_by_side(question: CellQuestion, expected: Flags) -> list[Panel]:
-    """The cells as expected, where any of that counts, and as computed: those that differ are outlined."""
+def _show_computed(question: CellQuestion, expected: Flags, of: Hashable) -> None:
+    """Say what came of it, and draw the cells as expected and as computed: those that differ are outlined."""
+    _say(verdict(question, expected))
     found = codes(question, expected)
-    panel = replace(question.panel, marked=found > AS_EXPECTED)
-    computed = replace(panel, title=say("computed", title=panel.title))
-    if not found.any():
-        return [computed]
-    marks = replace(
+    differs = found > AS_EXPECTED
+    if differs.any():
+        st.caption(say("outlined"))
+    computed = replace(question.panel, title=say("computed", title=question.panel.title), marked=differs)
+    panels = [_as_panel(question, expected, differs), computed] if found.any() else [computed]
+    with _beside_class(question, of):
+        mount(tensor_grid(panels, key="revealed"))
+
+
+def _as_panel(question: CellQuestion, expected: Flags, differs: Flags) -> Panel:
+    """The cells as expected."""
+    panel = question.panel
+    return replace(
         panel,
         name="expected",
         title=say("expected"),
@@ -125,8 +128,8 @@ def _side_by_side(question: CellQuestion, expected: Flags) -> list[Panel]:
         palette="sequential",
         bounds=(0, 1),
         blocked=None if question.kind == "seen" else panel.blocked,
+        marked=differs,
     )
-    return [marks, computed]
 
 
 def is_revealed(question: CellQuestion | TokenQuestion, of: Hashable) -> bool:
