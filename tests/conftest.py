@@ -23,11 +23,6 @@ def browser() -> Iterator[Browser]:
         yield launched
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than there are cores, up to four: one of them waits for its browser or its server."""
-    return min(os.cpu_count() or 1, 3) + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, else as drawn: none is left for one worker while the others are done."""
     items.sort(key=lambda item: not {"browser", "soak"} & set(item.path.parts))
