@@ -6,12 +6,14 @@ import numpy as np
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
+from tests.pages import set_screen
 from tests.pictures.static_page import (
     let_answer,
     panels,
     picture,
     pictures_in,
     run_of,
+    wait_until_drawn,
 )
 from tests.reading import click_cell
 from tests.visualizer.unpacking import unpacked
@@ -132,12 +134,27 @@ def test_the_mask_is_hatched_where_the_strongest_key_is_marked(show):
     assert not show(pictures_in(app)).evaluate(IS_HATCHED, [0, 3]), "there it is the answer"
 
 
+def test_what_is_expected_and_what_was_computed_stand_side_by_side(show):
+    app = run_of(text="a b c d e f g h i j k l", view="heads", hidden="on")
+    page = show(pictures_in(app))
+    click_cell(panels(page, KEY).first, 0, 0, (12, 12))
+    let_answer(app, page, KEY)
+    app.button(key="reveal").click().run()
+    page = show(pictures_in(app))
+    for width in range(980, 1004, 2):
+        set_screen(page, dark=False, width=width)
+        wait_until_drawn(page)
+        tops = [panel.bounding_box()["y"] for panel in panels(page, REVEALED).all()]
+        assert tops[0] == tops[1]
+
+
 def test_where_nothing_was_marked_what_was_computed_stands_alone(show):
     app = run_of(**LINK, view="heads")
     app.button(key="reveal").click().run()
     page = show(pictures_in(app))
     expect(panels(page, REVEALED)).to_have_count(1)
-    expect(picture(page, REVEALED)).to_contain_text("computed")
+    expect(picture(page, REVEALED)).to_contain_text("Attention weights · head 0, computed")
+    expect(picture(page, REVEALED).locator(".reading[aria-busy]")).to_have_count(0)
 
 
 def test_a_class_is_told_of_the_one_row_that_it_is_asked_about(show):
