@@ -19,6 +19,7 @@ from visualizer.settings.gallery import GALLERY
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.checks import Check
+from visualizer.views import step
 
 APP = str(Path(__file__).parents[1] / "app.py")
 VIEWS = tuple(FIELDS["view"].choices)
@@ -28,10 +29,11 @@ DETAIL_SWITCHES = ("final_norm", "fused_qkv", "qkv_bias", "output_bias", "unembe
 def open_app(**query: str) -> AppTest:
     """The page of a link, without parameters that of the usual settings; the bare address opens something else.
 
-    The drawer of the settings that few change is open.
+    What few look at is open: the drawer of the settings, and a stage's checks and code.
     """
     app = AppTest.from_file(APP, default_timeout=60)
     app.session_state[sidebar.MORE] = True
+    app.session_state[step.COMPUTATION] = True
     for name, value in (query or {"view": "step"}).items():
         app.query_params[name] = value
     return app.run()
@@ -335,7 +337,6 @@ def test_stages_are_explained_and_derived(stage):
     checked = checks_of(app)
     assert "check_circle" in checked.label
     assert "passed" in checked.label
-    assert not checked.proto.expanded
     said = " ".join(block.value for block in checked.markdown)
     assert "recomputed" in said or "exactly" in said
 

@@ -80,6 +80,11 @@ MOST_STAGES = 256
 MOST_HEADS = 64
 """The most heads that are drawn below each other."""
 
+COMPUTATION = "computation"
+"""The line with the checks, the shapes and the code, which opens."""
+
+_FAILED = "failed_computation"
+
 N_LIKELY = 10
 """The number of most likely tokens that are drawn."""
 
@@ -330,12 +335,17 @@ def _head_note(run: Run, cell: Cell) -> None:
 def _computation(run: Run, cell: Cell, depth: Depth, *, with_facts: bool) -> None:
     """Draw the computation, in shapes and in code, and what must hold of it: one line that opens.
 
-    The facts are those of every head and row. The way to the other words for the stage stands there too.
+    The facts are those of every head and row. The way to the other words for the stage stands there too. All of it
+    is drawn while it is open: what colours the code alone is a file of 1.5 MB.
     """
     path = cell.path
     found = checks(run, path) if with_facts else ()
     summary = say("checked", checks=summary_line(found)) if found else say("unchecked")
-    with st.expander(summary, expanded=not all_hold(found)):
+    fails = not all_hold(found)
+    drawer = st.expander(summary, expanded=fails, key=_FAILED if fails else COMPUTATION, on_change="rerun")
+    if not drawer.open:
+        return
+    with drawer:
         if run.seen is None:
             _depth(depth)
         _symbols(run, path)

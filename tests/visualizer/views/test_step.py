@@ -5,7 +5,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import assert_healthy, in_link, open_app
+from tests.test_app import APP, assert_healthy, checks_of, in_link, open_app
 from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
@@ -121,7 +121,18 @@ def test_the_largest_score_of_a_row_without_a_strong_colour_is_said():
 
 def test_the_checks_the_shapes_and_the_code_are_one_line_that_opens():
     app = open_app()
-    (folded,) = [one for one in app.expander if "shapes and code" in one.label]
-    assert folded.label == ":green[:material/check_circle:] 5 checks passed · shapes and code"
-    assert not folded.proto.expanded
-    assert len(folded.code) == 2
+    opened = checks_of(app)
+    assert opened.label == ":green[:material/check_circle:] 5 checks passed · shapes and code"
+    assert len(opened.code) == 2
+    app.session_state[step.COMPUTATION] = False
+    closed = checks_of(app.run())
+    assert closed.label == opened.label
+    assert not closed.children
+
+
+def test_what_is_seldom_looked_at_is_closed_until_a_person_opens_it():
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["view"] = "step"
+    checked = checks_of(app.run())
+    assert not checked.proto.expanded
+    assert not checked.children
