@@ -64,7 +64,7 @@ def check(
 
 def _along_the_batch(rows: Sequence[Judged], tokens: Tensor | None, *, knows_padding: bool) -> str:
     """A sentence where attention goes along the first axis of (B, T) ids, as if it were that of the tokens."""
-    if tokens is None:
+    if tokens is None or tokens.dim() == 1:
         return ""
     batch, length = tokens.shape[:2]
     if batch == length or (tokens.is_floating_point() and not knows_padding):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -42,12 +42,21 @@ class Inputs:
     Attributes:
         model: the name of its class; "" if unknown.
         named: ids, masks and positions by the names of the arguments.
-        tokens: the shape of the first input that can hold tokens, (B, T) or (B, T, D); () if there is none.
+        tokens: the shape of the first input that can hold tokens, (B, T) or (B, T, D), with 1 for B where there
+            is no axis for sequences; () if there is none.
+        may_be_alone: whether they are numbers with two axes: (B, T), or (T, D) of one sequence.
     """
 
     model: str = ""
     named: Mapping[str, Tensor] = field(default_factory=dict)
     tokens: tuple[int, ...] = ()
+    may_be_alone: bool = False
+
+    def beside(self, lengths: Container[int]) -> Inputs:
+        """The same once it is known over how many tokens the attentions go."""
+        n_rows, n_columns = self.tokens[:2] if self.may_be_alone else (0, 0)
+        is_alone = n_rows in lengths and n_columns not in lengths
+        return replace(self, tokens=(1, *self.tokens), may_be_alone=False) if is_alone else self
 
     @property
     def padding(self) -> Padding:
@@ -64,7 +73,10 @@ def inputs_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         for name, value in named.items()
         if isinstance(value, Tensor) and 0 < value.dim() <= 4 and _is_about_tokens(name, value)
     }
-    return Inputs(type(model).__name__, arguments, () if tokens is None else tuple(tokens.shape))
+    if tokens is None:
+        return Inputs(type(model).__name__, arguments)
+    shape = tuple(tokens.shape) if tokens.dim() > 1 else (1, *tokens.shape)
+    return Inputs(type(model).__name__, arguments, shape, tokens.dim() == 2 and tokens.is_floating_point())
 
 
 def _is_about_tokens(name: str, value: Tensor) -> bool:
@@ -91,12 +103,11 @@ def arguments_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def tokens_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
-    """The first input that can hold tokens, (B, T) or (B, T, D)."""
+    """The first input that can hold tokens, (B, T) or (B, T, D); else ids of one sequence, (T,)."""
     named = [kwargs[name] for name in _TOKENS if name in kwargs]
-    for value in (*args, *named, *kwargs.values()):
-        if isinstance(value, Tensor) and value.dim() >= 2:
-            return value
-    return None
+    tensors = [value for value in (*args, *named, *kwargs.values()) if isinstance(value, Tensor)]
+    ids = (value for value in tensors if value.dim() == 1 and value.dtype in (torch.int32, torch.int64))
+    return next((value for value in tensors if value.dim() >= 2), next(ids, None))
 
 
 def padding_of(named: Mapping[str, Any], padding: Tensor | None = None) -> Padding:

@@ -104,12 +104,18 @@ def with_both_axes(attention: Attention, sizes: tuple[int, int]) -> Attention:
 
 
 def with_batch_first(attention: Attention) -> Attention:
-    """(H, B, ...) to (B, H, ...)."""
-    turned: dict[str, Any] = {}
+    """(H, B, ...) to (B, H, ...); of one sequence also (H, T, D) to (1, H, T, D)."""
+    n_heads, n_sequences = attention.shape[:2]
+
+    def turned(tensor: Tensor) -> Tensor:
+        if n_sequences == 1 and tensor.dim() == 3 and len(tensor) == n_heads:
+            return tensor[None]
+        return tensor.transpose(0, 1).contiguous() if tensor.dim() == 4 else tensor
+
+    found: dict[str, Any] = {}
     for name in _TENSORS:
         tensor = getattr(attention, name)
-        turned[name] = tensor.transpose(0, 1).contiguous() if tensor is not None and tensor.dim() == 4 else tensor
+        found[name] = None if tensor is None else turned(tensor)
     for name in _SHAPES:
-        shape = getattr(attention, name)
-        turned[name] = (shape[1], shape[0], *shape[2:]) if len(shape) == 4 else shape
-    return replace(attention, **turned, key_heads=attention.shape[0])
+        found[name] = tuple(turned(torch.empty(getattr(attention, name), device="meta")).shape)
+    return replace(attention, **found, key_heads=n_heads)

@@ -42,11 +42,13 @@ class Subject:
         model: the model.
         args: what it is called with.
         kwargs: what it is called with by name.
-        place: the number or the name of the argument that holds the tokens, (B, T) ids or (B, T, D) vectors.
+        place: the number or the name of the argument that holds the tokens, (B, T) ids or (B, T, D) vectors; those
+            of one sequence without an axis for it, (T,) or (T, D).
         token_axis: the axis of the tokens in it, in the modules' outputs and in the output: 1, or 0 for (T, B, D).
         pick: takes the tensor to be judged from the model's output; None takes the first that has the tokens' axis.
         needs_rows: whether the tensor to be judged must have a row for each token; else it is the first that has
             something of each sequence, such as a pooled vector.
+        is_alone: whether the tokens, the modules' outputs and the output have no axis for sequences.
     """
 
     model: nn.Module
@@ -56,12 +58,17 @@ class Subject:
     token_axis: int
     pick: Callable[[Any], Tensor] | None
     needs_rows: bool = True
+    is_alone: bool = False
 
     @property
     def tokens(self) -> Tensor:
-        """The tokens."""
+        """The tokens, (B, T, ...)."""
         tokens: Tensor = self.args[self.place] if isinstance(self.place, int) else self.kwargs[self.place]
-        return tokens
+        return self.with_sequences(tokens)
+
+    def with_sequences(self, tensor: Tensor) -> Tensor:
+        """The same with an axis for sequences."""
+        return tensor[None] if self.is_alone else tensor
 
     @property
     def n_tokens(self) -> int:
@@ -79,6 +86,8 @@ class Subject:
         of_target = isinstance(self.place, str) and self.place.startswith(_OF_TARGET)
 
         def cut(value: object, name: str = "") -> object:
+            if self.is_alone:
+                return value[real] if isinstance(value, Tensor) and value.shape[:1] == shape[1:] else value
             if not isinstance(value, Tensor) or value.dim() < 2 or value.shape[0] != shape[0]:
                 return value
             is_beside = name.startswith(_OF_TARGET) is not of_target
@@ -96,14 +105,15 @@ class Subject:
             ValueError: the output has no axis of the tokens, or of the sequences.
         """
         args, kwargs = list(self.args), dict(self.kwargs)
+        given = tokens[0] if self.is_alone else tokens
         if isinstance(self.place, int):
-            args[self.place] = tokens
+            args[self.place] = given
         else:
-            kwargs[self.place] = tokens
+            kwargs[self.place] = given
         output = self.model(*args, **kwargs)
         if self.pick is not None:
-            return self.pick(output)
-        for tensor in tensors_in(output):
+            return self.with_sequences(self.pick(output))
+        for tensor in map(self.with_sequences, tensors_in(output)):
             if self.has_rows(tensor) if self.needs_rows else self.has_sequences(tensor):
                 return tensor
         rows = f"{self.n_tokens} rows along axis {self.token_axis}, one for each token"
@@ -248,7 +258,7 @@ class _Notes(TorchFunctionMode):
     def left(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:  # noqa: ANN401
         """Keep what a module came to."""
         with torch._C.DisableTorchFunction():
-            for tensor in tensors_in(output)[:1]:
+            for tensor in map(self.subject.with_sequences, tensors_in(output)[:1]):
                 if tensor.dim() > 2 and self.subject.has_rows(tensor):
                     path, kind = self.modules.path_of(module), type(module).__name__
                     self.stages.append(StageOutput(path, kind, tensor, self.subject.token_axis))

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from headlight.influence import all_rows, differentiated, first_stage, pulled_back, sampled, stage_in_words
 from headlight.inputs import arguments_of, padding_of
 from headlight.passes import Pass, StageOutput, Subject, run_pass
+from headlight.watching import watch
 
 _MOST_PLACES = 256
 """Above so many tokens the places between them are sampled."""
@@ -60,8 +61,8 @@ def assert_causal(
 
     Args:
         model: any module.
-        args: what it is called with; the tokens are the first one, (B, T) ids or (B, T, D) vectors, or those of a
-            decoder, such as ``tgt`` or ``decoder_input_ids``.
+        args: what it is called with; the tokens are the first one, (B, T) ids or (B, T, D) vectors, or (T,) or
+            (T, D) without an axis for sequences; or those of a decoder, such as ``tgt`` or ``decoder_input_ids``.
         of: the name of the argument that holds them where it is another one.
         output: takes the tensor to be judged from what the model returns, (B, T, ...); None takes the first of the
             right length.
@@ -204,9 +205,27 @@ def _subject(
     if place is None:
         raise ValueError(f"there are no tokens: give them first, or name them by of=, one of: {', '.join(kwargs)}")
     subject = Subject(model, args, kwargs, place, 1 if batch_first else 0, output)
-    if not isinstance(subject.tokens, Tensor) or subject.tokens.dim() < 2:
+    tokens = args[place] if isinstance(place, int) else kwargs[place]
+    if not isinstance(tokens, Tensor) or not tokens.dim():
         raise ValueError("the tokens must be a tensor, (B, T) ids or (B, T, D) vectors")
-    return subject
+    return replace(subject, is_alone=True, token_axis=1) if _is_alone(subject, tokens) else subject
+
+
+def _is_alone(subject: Subject, tokens: Tensor) -> bool:
+    """True for (T,) ids, and for (T, D) vectors: the attentions of the model go along their first axis alone.
+
+    Raises:
+        ValueError: the two axes of vectors, or of a batch of numbers, are equally long.
+    """
+    if tokens.dim() != 2 or not tokens.is_floating_point():
+        return tokens.dim() == 1
+    if len(tokens) == tokens.shape[1]:
+        raise ValueError(
+            f"the tokens are {len(tokens)} by {len(tokens)} numbers: (T, D) and (B, T) cannot be told apart"
+        )
+    with torch.random.fork_rng(), torch.no_grad(), watch(subject.model, keep="shapes") as trace:
+        subject.model(*subject.args, **subject.kwargs)
+    return len(trace.inputs.tokens) == 3
 
 
 def _of_decoder(arguments: Mapping[str, Any]) -> str | None:

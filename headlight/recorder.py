@@ -89,6 +89,11 @@ class Recorder:
         """The number of attentions seen so far."""
         return sum(seen.is_attention for seen in self._seen)
 
+    @property
+    def lengths(self) -> set[int]:
+        """The numbers of queries of the attentions seen so far."""
+        return {found.shape[2] for seen in self._seen if (found := seen.attention) is not None}
+
     def attentions(
         self, n_sequences: int | None, paths: Container[str], settled: Callable[[Origins], Origins]
     ) -> list[Attention]:

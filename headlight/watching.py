@@ -173,11 +173,13 @@ class _Watcher(TorchFunctionMode):
         self._aside(self._finish)
 
     def _finish(self) -> None:
-        tokens = self._trace.inputs.tokens
-        n_sequences = tokens[0] if tokens else None
+        inputs = self._trace.inputs = self._trace.inputs.beside(self.recorder.lengths)
+        n_sequences = inputs.tokens[0] if inputs.tokens else None
         for attention in self.recorder.attentions(n_sequences, self._modules.named, self._origins.settled):
             self._trace.append(attention)
-        self._note_what_was_not_followed({*tokens[1:2], *(n for seen in self._trace for n in seen.shape[2:])} - {1})
+        self._note_what_was_not_followed(
+            {*inputs.tokens[1:2], *(n for seen in self._trace for n in seen.shape[2:])} - {1}
+        )
         if self.stages is not None:
             self._trace.stages.update(self.stages.finished())
             self._trace.parameters.update(self.stages.parameters())

@@ -47,6 +47,18 @@ class Attention(nn.Module):
         return x + self.attend(*self.heads(x)).transpose(1, 2).flatten(2)
 
 
+class OneSequence(nn.Module):
+    """Attention of (T, D), without an axis for sequences, as in many notebooks."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.projections, self.attend = nn.Linear(WIDTH, 3 * WIDTH), attend
+
+    def forward(self, x):
+        q, k, v = self.projections(x).view(len(x), 3, N_HEADS, -1).permute(1, 2, 0, 3)
+        return self.attend(q, k, v).transpose(0, 1).reshape(len(x), WIDTH)
+
+
 def stacked(attend, n_layers=2, **options):
     """``n_layers`` of one attention."""
     return seeded(lambda: nn.Sequential(*(Attention(attend, **options) for _ in range(n_layers))))

@@ -68,6 +68,31 @@ def test_heads_and_sequences_are_apart(way):
     assert trace[0].query.shape == trace[0].context.shape == (B, H, T, D)
 
 
+@pytest.mark.parametrize("n_tokens", [T, H])
+@pytest.mark.parametrize("takes_ids", [True, False])
+def test_heads_of_one_sequence_are_no_sequences(n_tokens, takes_ids):
+    cut = lambda x: x.view(n_tokens, H, D).transpose(0, 1)  # noqa: E731 - as in a notebook
+    model = Model(Joined(cut, lambda c: c.transpose(0, 1).reshape(n_tokens, WIDTH))).eval()
+    ids = torch.arange(n_tokens)
+    with torch.no_grad():
+        x = model.tokens(ids)
+        _, expected = model.attention.whole(x[None], x[None], x[None], average_attn_weights=False)
+        watched, given = (model, ids) if takes_ids else (model.attention, x)
+        with headlight.watch(watched, keep="all") as trace:
+            watched(given)
+    assert [one.shape for one in trace] == [(1, H, n_tokens, n_tokens)]
+    torch.testing.assert_close(trace[0].weights, expected)
+    assert trace[0].query.shape == trace[0].context.shape == (1, H, n_tokens, D)
+
+
+def test_as_many_tokens_as_heads_need_no_axis_for_sequences_either():
+    attention = nn.MultiheadAttention(WIDTH, H).eval()
+    x = torch.randn(H, WIDTH)
+    with torch.no_grad(), headlight.watch(attention) as trace:
+        attention(x, x, x)
+    assert trace[0].shape == (1, H, H, H)
+
+
 def test_its_heads_are_parts_of_the_stream():
     model = Model(Joined(*WAYS["sequences first"])).eval()
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:

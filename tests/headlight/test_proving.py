@@ -10,7 +10,17 @@ from torch.nn import functional as F
 
 import headlight
 from tests.headlight.mask_cases import crossing
-from tests.headlight.small_models import N_HEADS, WIDTH, TokenModel, causal, seeded, stacked, vectors, written_out
+from tests.headlight.small_models import (
+    N_HEADS,
+    WIDTH,
+    OneSequence,
+    TokenModel,
+    causal,
+    seeded,
+    stacked,
+    vectors,
+    written_out,
+)
 
 sdpa = F.scaled_dot_product_attention
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
@@ -53,6 +63,35 @@ def test_vectors_do_as_well_as_ids_with_the_tokens_on_either_axis():
     headlight.assert_causal(model, x, mask=~causal(6), batch_first=False)
     with pytest.raises(AssertionError, match=r"attention of layers\.0\.self_attn"):
         headlight.assert_causal(model, x, batch_first=False)
+
+
+def test_one_sequence_needs_no_axis_for_it():
+    looks_back = partial(sdpa, is_causal=True)
+    good, bad = (
+        seeded(lambda last=last: nn.Sequential(OneSequence(looks_back), nn.LayerNorm(WIDTH), OneSequence(last)))
+        for last in (looks_back, sdpa)
+    )
+    for of_vectors, tokens in ((False, IDS[0]), (True, vectors()[0])):
+        passes, fails = (part if of_vectors else seeded(partial(TokenModel, part)) for part in (good, bad))
+        headlight.assert_causal(passes, tokens)
+        with pytest.raises(
+            AssertionError, match=rf"row 0 of the output depends on token 1.*{'' if of_vectors else 'body.'}2"
+        ):
+            headlight.assert_causal(fails, tokens)
+    headlight.assert_causal(seeded(encoder), vectors()[0], mask=~causal(6))
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        headlight.assert_causal(good, torch.randn(WIDTH, WIDTH))
+    with pytest.raises(ValueError, match="there is 1 sequence"):
+        headlight.assert_sequences_do_not_mix(good, vectors()[0])
+
+
+def test_the_padding_of_one_sequence_is_cut_off():
+    padding = torch.tensor([[False, False, False, False, True, True]])
+    model = seeded(lambda: nn.Sequential(OneSequence(partial(sdpa, is_causal=True)), nn.LayerNorm(WIDTH)))
+    headlight.assert_padding_ignored(model, vectors()[0], padding=padding, alone=True)
+    model = seeded(lambda: nn.Sequential(OneSequence(sdpa), nn.LayerNorm(WIDTH)))
+    with pytest.raises(AssertionError, match="depends on token 4, which is padding"):
+        headlight.assert_padding_ignored(model, vectors()[0], padding=padding)
 
 
 class Convolution(nn.Module):

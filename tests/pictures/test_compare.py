@@ -207,3 +207,10 @@ def test_an_answer_that_comes_late_is_not_drawn(show_link):
     wait_until_drawn(page)
     expect(heads).to_have_count(3)
     expect(sign).to_be_hidden()
+
+
+def test_no_colour_is_for_what_rounding_leaves(show_link):
+    recorded = {"source": "recording", "watched_source": "example", "stage": "layers.0.self_attn"}
+    page = show_link(view="compare", mask_b="causal", **recorded)
+    expect(page.locator(".compare-moved")).to_have_text(["no weight moved"] * 4)
+    expect(page.locator(".legend").last).to_contain_text("B − A−1.0001.00")

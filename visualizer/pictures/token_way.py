@@ -91,7 +91,8 @@ class Taken:
 
     def check(self) -> Check:
         """The sum of the parts, held against the stream."""
-        said = say("sums", n_parts=len(self.way.parts), n_places=self.n_places, difference=self.difference)
+        places = say("one_place") if self.n_places == 1 else say("places", n_places=self.n_places)
+        said = say("sums", n_parts=len(self.way.parts), places=places, difference=self.difference)
         return Check(said, self.difference <= self.tolerance)
 
     def packed(self, precision: Precision) -> bytes:

@@ -257,8 +257,8 @@ def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.g
 def _array_of(stage: Stage) -> tuple[NDArray[np.generic], Dims]:
     """The numbers of a stage as the model has them, and its axes."""
     value, dims = stage.value.detach(), stage.dims
-    if isinstance(stage, OperationStage) and stage.is_turned:
-        value, dims = value.transpose(0, 1), (dims[1], dims[0], *dims[2:])
+    if isinstance(stage, OperationStage) and stage.operation.value is not None:
+        value, dims = stage.operation.value, stage.own_dims
     numbers: NDArray[np.generic] = (value.float() if value.dtype is torch.bfloat16 else value).numpy()
     return numbers, dims
 

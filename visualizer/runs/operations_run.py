@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -27,6 +27,15 @@ from visualizer.settings.settings import Settings
 
 _OF_FILE = Settings(weights=RECORDED)
 
+Arrangement = tuple[Callable[..., Tensor], *tuple[int, ...]]
+"""A function of PyTorch that changes axes, and its arguments."""
+
+TOKENS_FIRST: Arrangement = (torch.transpose, 0, 1)
+"""For tokens that stand before sequences, as within ``nn.MultiheadAttention``."""
+
+ONE_SEQUENCE: Arrangement = (torch.unsqueeze, 0)
+"""For the heads of one sequence, (H, T, D), where no axis is for sequences."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OperationStage(Stage):
@@ -35,13 +44,12 @@ class OperationStage(Stage):
     Attributes:
         operation: the operation; of a step the last one of it.
         step: the step; None of a single operation.
-        is_turned: whether tokens stand before sequences in its tensor, as within ``nn.MultiheadAttention``:
-            ``value`` has them the other way round, as every other stage does.
+        arrangement: the change of axes by which ``value`` comes from the model's own tensor; None where it is that.
     """
 
     operation: Operation
     step: Folded | None
-    is_turned: bool
+    arrangement: Arrangement | None
 
     @property
     def module_path(self) -> str:
@@ -53,18 +61,23 @@ class OperationStage(Stage):
         """The sizes of its tensor, such as ``1 × 4 × 9 × 9``; "" where its numbers are not known."""
         if self.operation.value is None:
             return ""
-        sizes = [size for _, size in self.dims]
-        if self.is_turned:
-            sizes[:2] = sizes[1::-1]
-        return sizes_in_words(sizes)
+        return sizes_in_words(self.operation.value.shape)
+
+    @property
+    def own_dims(self) -> Dims:
+        """The axes of the model's own tensor."""
+        if self.arrangement is ONE_SEQUENCE:
+            return self.dims[1:]
+        return self.dims if self.arrangement is None else (self.dims[1], self.dims[0], *self.dims[2:])
 
     @property
     def node(self) -> Node | None:
         """The expression that gives ``value``; None where the pass was recorded without."""
         node = self.operation.node
-        if node is None or not self.is_turned:
+        if node is None or self.arrangement is None:
             return node
-        return Computed("transpose", (node,), torch.transpose, (Slot(0), 0, 1))
+        function, *axes = self.arrangement
+        return Computed(function.__name__, (node,), function, (Slot(0), *axes))
 
 
 def run_of_operations(seen: WatchedRun, item: int = 0, settings: Settings = _OF_FILE) -> Run:
@@ -124,10 +137,9 @@ class _Stages(Mapping[str, Stage]):
 
     def _stage(self, path: str, operation: Operation, step: Folded | None) -> Stage:
         computed = torch.empty(0) if operation.value is None else operation.value
-        value = sequences_first(self._seen, computed)
-        dims = dims_of(self._seen, path, value.shape)
-        is_turned = value is not computed
-        return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, is_turned=is_turned)
+        value = arranged(self._seen, computed)
+        dims, changed = dims_of(self._seen, path, value.shape), arrangement_of(self._seen, computed)
+        return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, arrangement=changed)
 
 
 @dataclass(frozen=True)
@@ -158,11 +170,26 @@ def _sizes_of(seen: WatchedRun) -> _Sizes:
     )
 
 
-def sequences_first(seen: WatchedRun, value: Tensor) -> Tensor:
-    """A tensor with its sequences in the first axis, where its tokens stand there; else the very tensor."""
-    batches, sizes = seen.once("sizes", lambda: _sizes_of(seen)).batches, tuple(value.shape[:2])
-    is_turned = value.dim() == 3 and sizes not in batches and sizes[::-1] in batches
-    return value.transpose(0, 1) if is_turned else value
+def arranged(seen: WatchedRun, value: Tensor) -> Tensor:
+    """A tensor with its sequences in the first axis; the very tensor where they stand there."""
+    arrangement = arrangement_of(seen, value)
+    if arrangement is None:
+        return value
+    function, *axes = arrangement
+    return function(value, *axes)
+
+
+def arrangement_of(seen: WatchedRun, value: Tensor) -> Arrangement | None:
+    """The change of axes that puts the sequences of a tensor in front; None where it needs none."""
+    if value.dim() != 3:
+        return None
+    sizes = seen.once("sizes", lambda: _sizes_of(seen))
+    first, second, third = value.shape
+    if (first, second) not in sizes.batches and (second, first) in sizes.batches:
+        return TOKENS_FIRST
+    lengths = {n_tokens for n_sequences, n_tokens in sizes.batches if n_sequences == 1}
+    of_heads = first > 1 and first in sizes.heads and bool(lengths & {second, third})
+    return ONE_SEQUENCE if of_heads and len(lengths) == len(sizes.batches) else None
 
 
 def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:

@@ -347,14 +347,18 @@ def tensor_panel(
     batch: int = 0,
     at: tuple[int, int] = (0, 0),
     turned: bool = False,
+    own_shape: Sequence[int] | None = None,
 ) -> Panel:
-    """A tensor of another model that is no stage: its last two axes around a cell, in one sequence and head."""
+    """A tensor of another model that is no stage: its last two axes around a cell, in one sequence and head.
+
+    Where its axes were rearranged, ``own_shape`` says how the model has it.
+    """
     whole, part = matrix(value, head=head, batch=batch), part_around(run, value.shape, at, turned=turned)
     rows, columns = run.axes_of(name, dims)
     return Panel(
         name=name,
         title=visible(name.rpartition(".")[2]),
-        subtitle=_described(name, sizes_in_words(value.shape), whole[part], whole.shape),
+        subtitle=_described(name, sizes_in_words(own_shape or value.shape), whole[part], whole.shape),
         array=whole[part],
         rows=_cut(rows, part.rows),
         columns=_cut(columns, part.columns),

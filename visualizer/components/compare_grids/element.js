@@ -22,6 +22,7 @@ import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js
 const say = textsOf("compare_grids/element");
 const COMPARE_GAP = 24;
 const TITLES = 60; // the height of what a head and its grids are called
+const ROUNDING = 1e-6; // weights that are computed twice differ by less: no colour is for that
 const SIDES = /** @type {const} */ (["a", "b", "difference"]);
 
 /** @typedef {ReturnType<CompareGrids["decode"]>} Three */
@@ -140,7 +141,7 @@ class CompareGrids extends LayeredPicture {
 
   scales() {
     const weight = this.controls.scale(this.theme);
-    const change = this.largestChange || 1;
+    const change = this.largestChange > ROUNDING ? this.largestChange : 1;
     return { a: weight, b: weight, difference: makeScale(this.theme, "diverging", [-change, change]) };
   }
 

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from torch import nn
 
 import headlight
-from tests.headlight.small_models import stacked, vectors, written_out
+from tests.headlight.small_models import WIDTH, OneSequence, seeded, stacked, vectors, written_out
 from tests.headlight.test_transformers_models import built
 from tests.visualizer.told import drawn_on_map, tell
 from visualizer.runs.compute import compute_run
@@ -339,6 +339,22 @@ def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch
     assert "sections 3.2.1 and 3.2.3" in words_on_stage(app)
     (step,) = (header for _, header in headers(app) if header["key"] == "picture")
     assert [panel["title"] for panel in step["panels"]] == ["S = matmul", "F = invert", f"{label} · head 2"]
+    assert pictures(app)["headlight_derivation"]["agrees"]
+
+
+def test_heads_of_a_sequence_without_an_axis_for_it_are_stepped_through_one_by_one(monkeypatch, tmp_path):
+    model = seeded(lambda: nn.Sequential(OneSequence(written_out()), nn.LayerNorm(WIDTH)))
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(vectors()[0])
+    trace.save(tmp_path / "mine.headlight")
+    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    app = open_app(source="recording", view="step", watched_source="given", stage="0.softmax", head="3")
+    assert not app.exception
+    (step,) = (header for _, header in headers(app) if header["key"] == "picture")
+    assert [(panel["title"], panel["subtitle"]) for panel in step["panels"]] == [
+        ("masked_fill · head 3", "0.masked_fill  4 × 6 × 6"),
+        ("softmax · head 3", "0.softmax  4 × 6 × 6"),
+    ]
     assert pictures(app)["headlight_derivation"]["agrees"]
 
 
