@@ -6,7 +6,7 @@ Which it is shows in the changes of shape around them: those of each module are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -40,11 +40,19 @@ class Reshapes:
         The heads are parts of a width: windows of tokens, which may share the axis too, are none.
         """
         n_heads = n_all // n_sequences
-        if n_heads * n_sequences != n_all or not any(n_heads in _parts(*each) for each in self._of(module)):
+        if n_heads * n_sequences != n_all or not self.cuts(module, n_heads):
             return None
         either = [(n_sequences, n_heads), (n_heads, n_sequences)]
         found = {sizes for shapes in self._of(module) for sizes in either if _is_joined(*shapes, sizes)}
         return next((sizes for sizes in either if sizes in found), None)
+
+    def cuts(self, module: str, n_heads: int) -> bool:
+        """True where a module cuts a width into so many heads."""
+        return any(n_heads in _parts(*each) for each in self._of(module))
+
+    def groups(self, module: str, n_groups: int, n_heads: int) -> bool:
+        """True where a module cuts a width, or its heads, into groups of heads."""
+        return any((n_groups, n_heads) in (_parts(*each)[-2:], _groups(*each)) for each in self._of(module))
 
     def _of(self, module: str) -> Iterator[tuple[Sizes, Sizes]]:
         """The shapes before and after, and the other way round: what is cut here is joined there."""
@@ -64,6 +72,12 @@ def _parts(whole: Sizes, cut: Sizes) -> Sizes:
         return cut[2:-1] if cut[:2] == whole[:2] else ()
     n_parts = whole[2] // cut[2] if len(cut) == 3 and cut[2] else 0
     return (n_parts,) if n_parts > 1 and cut == (whole[0], whole[1] * n_parts, whole[2] / n_parts) else ()
+
+
+def _groups(heads: Sizes, grouped: Sizes) -> Sizes:
+    """The groups and the heads in each of (B, H, T, D) in (B, G, H / G, T, D); () for other shapes."""
+    is_cut = len(grouped) == 5 and heads == (grouped[0], grouped[1] * grouped[2], *grouped[3:])
+    return grouped[1:3] if is_cut else ()
 
 
 def _is_joined(apart: Sizes, joined: Sizes, sizes: tuple[int, int]) -> bool:
@@ -91,16 +105,28 @@ def with_both_axes(attention: Attention, sizes: tuple[int, int]) -> Attention:
     n_all = attention.shape[0]
 
     def apart(tensor: Tensor) -> Tensor:
-        return tensor.reshape(*sizes, *tensor.shape[2 if tensor.dim() > 3 else 1 :])
+        is_joined = tensor.dim() > 2 and len(tensor) == n_all
+        return tensor.reshape(*sizes, *tensor.shape[2 if tensor.dim() > 3 else 1 :]) if is_joined else tensor
 
-    found: dict[str, Any] = {}
-    for name in _TENSORS:
-        tensor = getattr(attention, name)
-        found[name] = apart(tensor) if tensor is not None and len(tensor) == n_all and tensor.dim() > 2 else tensor
-    for name in _SHAPES:
-        shape = getattr(attention, name)
-        found[name] = tuple(apart(torch.empty(shape, device="meta")).shape) if shape[:1] == (n_all,) else shape
-    return replace(attention, **found, key_heads=sizes[1])
+    return replace(_changed(attention, apart), key_heads=sizes[1])
+
+
+def with_groups_joined(attention: Attention, n_sequences: int) -> Attention:
+    """(B G, H / G, ...) or (B, G, H / G, ...) to (B, H, ...)."""
+    n_all, n_heads = attention.shape[:2]
+
+    def joined(tensor: Tensor) -> Tensor:
+        if tensor.dim() == 5 and tensor.shape[:2] == (n_sequences, n_all // n_sequences):
+            return tensor.flatten(1, 2)
+        is_grouped = tensor.dim() == 4 and len(tensor) == n_all
+        return tensor.reshape(n_sequences, -1, *tensor.shape[2:]) if is_grouped else tensor
+
+    def of_each(cells: Tensor | None) -> Tensor | None:
+        return cells if cells is None or cells.dim() < 4 else cells.expand(-1, n_heads, -1, -1)
+
+    whole = replace(attention, allowed=of_each(attention.allowed), bias=of_each(attention.bias))
+    found = _changed(whole, joined)
+    return replace(found, key_heads=found.key_shape[1])
 
 
 def with_batch_first(attention: Attention) -> Attention:
@@ -112,10 +138,15 @@ def with_batch_first(attention: Attention) -> Attention:
             return tensor[None]
         return tensor.transpose(0, 1).contiguous() if tensor.dim() == 4 else tensor
 
+    return replace(_changed(attention, turned), key_heads=n_heads)
+
+
+def _changed(attention: Attention, change: Callable[[Tensor], Tensor]) -> Attention:
+    """The attention with other axes in each of its tensors and shapes."""
     found: dict[str, Any] = {}
     for name in _TENSORS:
         tensor = getattr(attention, name)
-        found[name] = None if tensor is None else turned(tensor)
+        found[name] = None if tensor is None else change(tensor)
     for name in _SHAPES:
-        found[name] = tuple(turned(torch.empty(getattr(attention, name), device="meta")).shape)
-    return replace(attention, **found, key_heads=n_heads)
+        found[name] = tuple(change(torch.empty(getattr(attention, name), device="meta")).shape)
+    return replace(attention, **found)

@@ -18,7 +18,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from headlight.attentions import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
 from headlight.eager import Meeting, Softmax
-from headlight.joined_axes import Reshapes, with_batch_first, with_both_axes
+from headlight.joined_axes import Reshapes, with_batch_first, with_both_axes, with_groups_joined
 from headlight.modules import Running
 from headlight.origins import UNKNOWN, Origins
 from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
@@ -141,15 +141,18 @@ class Recorder:
         self._reshapes.note(running.path, before, after)
 
     def _in_order(self, seen: Seen, attention: Attention, n_sequences: int | None) -> Attention:
-        """The attention as (B, H, ...), where its axes are (H, B, ...), or one for both."""
-        n_all, n_heads = attention.shape[:2]
-        sizes = None
-        if n_heads == 1 and n_sequences and n_all > n_sequences and self.options.takes_all:
-            sizes = self._reshapes.sizes_in_one(attention.module, n_all, n_sequences)
-        if sizes is None:
-            return with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention
-        apart = with_both_axes(attention, sizes)
-        return apart if sizes[0] == n_sequences else with_batch_first(apart)
+        """The attention as (B, H, ...), where its axes are (H, B, ...), or one for both, or heads have two."""
+        (n_all, n_heads), shapes, module = attention.shape[:2], self._reshapes, attention.module
+        if n_sequences and n_all > n_sequences and not n_all % n_sequences and self.options.takes_all:
+            n_groups = n_all // n_sequences
+            if n_heads > 1 and shapes.groups(module, n_groups, n_heads):
+                return with_groups_joined(attention, n_sequences)
+            if n_heads == n_sequences and shapes.cuts(module, n_all) and not shapes.cuts(module, n_heads):
+                return with_batch_first(attention)
+            if n_heads == 1 and (sizes := shapes.sizes_in_one(module, n_all, n_sequences)):
+                apart = with_both_axes(attention, sizes)
+                return apart if sizes[0] == n_sequences else with_batch_first(apart)
+        return with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention
 
     def add(self, running: Running, call: Call, origins: Origins) -> None:
         """Keep a call of an attention in a module that runs."""

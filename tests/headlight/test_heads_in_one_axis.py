@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -83,6 +85,53 @@ def test_heads_of_one_sequence_are_no_sequences(n_tokens, takes_ids):
     assert [one.shape for one in trace] == [(1, H, n_tokens, n_tokens)]
     torch.testing.assert_close(trace[0].weights, expected)
     assert trace[0].query.shape == trace[0].context.shape == (1, H, n_tokens, D)
+
+
+class Grouped(nn.Module):
+    """Queries in an axis of groups and one of heads, which share the keys and values of their group."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.q, self.kv, self.attend = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH), attend
+
+    def forward(self, x):
+        q = self.q(x).view(B, T, 2, H // 2, D).permute(0, 2, 3, 1, 4)
+        k, v = self.kv(x).view(B, T, 2, 2, 1, D).permute(2, 0, 3, 4, 1, 5)
+        return self.attend(q, k, v).permute(0, 3, 1, 2, 4).reshape(B, T, WIDTH)
+
+
+def written_out(q, k, v):
+    weights = (q @ k.mT / D**0.5).masked_fill(~torch.ones(T, T, dtype=torch.bool).tril(), -torch.inf).softmax(-1)
+    return weights @ v
+
+
+@pytest.mark.parametrize("attend", [written_out, partial(F.scaled_dot_product_attention, is_causal=True)])
+@pytest.mark.parametrize("keep", ["weights", "all"])
+def test_heads_in_groups_are_heads_of_one_sequence(attend, keep):
+    model = Model(Grouped(attend)).eval()
+    with torch.no_grad(), headlight.watch(model, keep=keep) as trace:
+        model(IDS)
+        x = model.tokens(IDS)
+        q = model.attention.q(x).view(B, T, H, D).transpose(1, 2)
+        k = model.attention.kv(x)[..., : 2 * D].view(B, T, 2, D).transpose(1, 2).repeat_interleave(2, 1)
+    scores = (q @ k.mT / D**0.5).masked_fill(~torch.ones(T, T, dtype=torch.bool).tril(), -torch.inf)
+    assert (trace[0].shape, trace[0].key_heads) == ((B, H, T, T), 2)
+    torch.testing.assert_close(trace[0].weights, scores.softmax(-1))
+    assert "4 heads share 2 key/value heads" in str(headlight.check(model, IDS))
+    assert "causal" in str(headlight.check(model, IDS))
+
+
+def test_heads_in_front_of_sequences_are_told_by_how_a_width_is_cut():
+    class HeadsFirst(nn.Module):
+        def forward(self, x):
+            heads = x.view(B, T, H, D)
+            weights = (torch.einsum("bqhd,bkhd->hbqk", heads, heads) / D**0.5).softmax(-1)
+            return torch.einsum("hbqk,bkhd->bqhd", weights, heads).flatten(2)
+
+    model = Model(HeadsFirst())
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(IDS)
+    assert trace[0].shape == (B, H, T, T)
 
 
 def test_as_many_tokens_as_heads_need_no_axis_for_sequences_either():
