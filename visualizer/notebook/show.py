@@ -95,29 +95,31 @@ def show(
 
 
 def attention(
-    weights: ArrayLike | Tensor | Sequence[Tensor],
-    tokens: Sequence[str] = (),
+    weights: Any,  # noqa: ANN401 - arrays of any library, or what a model returned
+    tokens: Sequence[object] | Tensor = (),
     *,
-    keys: Sequence[str] = (),
+    keys: Sequence[object] | Tensor = (),
     mask: ArrayLike | Tensor | None = None,
     title: str = "",
 ) -> Shown:
     """Show attention weights, wherever they come from.
 
     Args:
-        weights: (Tq, Tk), (H, Tq, Tk) or (L, H, Tq, Tk), each from 0 to 1; or one (1, H, Tq, Tk) or (H, Tq, Tk) for
-            each layer, as Transformers' ``output_attentions`` gives them.
-        tokens: the text of each query, and of each key where ``keys`` are not given.
-        keys: the text of each key.
+        weights: (Tq, Tk), (H, Tq, Tk) or (L, H, Tq, Tk), each from 0 to 1, or NaN in a row that has no key left; or
+            one (1, H, Tq, Tk) or (H, Tq, Tk) for each layer, as Transformers' ``output_attentions`` gives them; or
+            the output itself that has them.
+        tokens: the text or the id of each query, and of each key where ``keys`` are not given.
+        keys: the text or the id of each key.
         mask: bool, True = may attend, broadcastable to (L, H, Tq, Tk); what it blocks is hatched.
         title: what stands above the picture.
 
     Raises:
         ValueError: shapes or numbers do not agree; the message is one sentence.
     """
-    layers = _layers(weights)
+    layers = _layers(getattr(weights, "attentions", weights))
     n_layers, n_heads, n_queries, n_keys = layers.shape
-    queries, names = tuple(tokens), tuple(keys) or tuple(tokens)
+    queries = _texts(tokens)
+    names = _texts(keys) or queries
     for said, texts, size in (("queries", queries, n_queries), ("keys", names, n_keys)):
         if texts and len(texts) != size:
             raise ValueError(say("texts", what=said, n_texts=len(texts), size=size))
@@ -149,9 +151,15 @@ def attention(
     return _of_trace(trace, title, Selection(), are_named=False)
 
 
+def _texts(tokens: Sequence[object] | Tensor) -> tuple[str, ...]:
+    return tuple(map(str, tokens.tolist() if isinstance(tokens, Tensor) else tokens))
+
+
 def _layers(weights: ArrayLike | Tensor | Sequence[Tensor]) -> Tensor:
     """(L, H, Tq, Tk), float32."""
     if isinstance(weights, (list, tuple)) and all(isinstance(layer, Tensor) for layer in weights):
+        if n_sequences := max((len(layer) for layer in weights if layer.dim() == 4 and len(layer) > 1), default=0):
+            raise ValueError(say("sequences", n_sequences=n_sequences))
         each = [layer[0] if layer.dim() == 4 else layer for layer in weights]
         if len({layer.shape for layer in each}) > 1 or not each:
             raise ValueError(say("layers_differ"))
@@ -161,13 +169,17 @@ def _layers(weights: ArrayLike | Tensor | Sequence[Tensor]) -> Tensor:
     if not 2 <= values.dim() <= 4 or 0 in values.shape:
         raise ValueError(say("shape", shape=tuple(values.shape)))
     values = values[(None,) * (4 - values.dim())]
-    if not bool((values >= 0).all() and (values <= 1 + 1e-4).all()):  # not a number is neither
-        raise ValueError(say("not_weights", least=float(values.min()), greatest=float(values.max())))
+    known = values[~values.isnan()]
+    if not bool((known >= 0).all() and (known <= 1 + 1e-4).all()):
+        raise ValueError(say("not_weights", least=float(known.min()), greatest=float(known.max())))
     return values.clamp(max=1.0)
 
 
 def _tensor(values: ArrayLike | Tensor) -> Tensor:
-    return values.detach().cpu() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
+    try:
+        return values.detach().cpu() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
+    except (TypeError, ValueError):
+        raise ValueError(say("no_numbers", kind=type(values).__name__)) from None
 
 
 def _mask(mask: ArrayLike | Tensor, shape: torch.Size) -> Tensor:

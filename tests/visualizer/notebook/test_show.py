@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,8 +49,18 @@ def test_what_transformers_gives_is_taken_as_it_comes():
     layers = tuple(weights_of(1, 2, 3, 3) + i * 0 for i in range(4))
     _, arrays = numbers_of(headlight.attention(layers, TOKENS))
     np.testing.assert_array_equal(arrays["weights"], torch.cat(layers).numpy())
+    header, same = numbers_of(headlight.attention(SimpleNamespace(attentions=layers), torch.tensor([7, 8, 9])))
+    assert header["rows"]["labels"] == ["7", "8", "9"]
+    np.testing.assert_array_equal(same["weights"], arrays["weights"])
     _, same = numbers_of(headlight.attention(torch.cat(layers).tolist(), TOKENS))
     np.testing.assert_array_equal(same["weights"], arrays["weights"])
+
+
+def test_a_row_without_a_key_left_is_shown():
+    weights = weights_of(3, 3)
+    weights[1] = torch.nan
+    _, arrays = numbers_of(headlight.attention(weights, TOKENS))
+    np.testing.assert_array_equal(arrays["weights"][0, 0], weights.numpy())
 
 
 @given(st.data())
@@ -75,7 +86,9 @@ def test_keys_can_be_other_tokens():
     ("arguments", "sentence"),
     [
         ({"weights": torch.full((3, 3), 2.0)}, "Weights are from 0 to 1, and these are from 2 to 2."),
-        ({"weights": torch.full((3, 3), torch.nan)}, "Weights are from 0 to 1"),
+        ({"weights": [torch.ones(2, 1, 3, 3) / 3]}, "There are 2 sequences in each layer"),
+        ({"weights": {"layer": torch.eye(3)}}, "An array of numbers is needed, and this is a dict."),
+        ({"weights": torch.eye(3), "mask": "causal"}, "An array of numbers is needed, and this is a str."),
         ({"weights": torch.ones(3)}, "and these are (3,)"),
         ({"weights": torch.ones(2, 0, 0)}, "none of them empty"),
         ({"weights": torch.eye(3), "tokens": ["a"]}, "There are 1 texts for 3 queries."),
