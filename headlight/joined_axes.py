@@ -50,9 +50,12 @@ class Reshapes:
         """True where a module cuts a width into so many heads."""
         return any(n_heads in _parts(*each) for each in self._of(module))
 
-    def groups(self, module: str, n_groups: int, n_heads: int) -> bool:
-        """True where a module cuts a width, or its heads, into groups of heads."""
-        return any((n_groups, n_heads) in (_parts(*each)[-2:], _groups(*each)) for each in self._of(module))
+    def joins_groups(self, module: str, n_groups: int, n_heads: int) -> bool:
+        """True where a module joins so many groups of so many heads, to a width or to one axis of heads."""
+        joins = self._by_module.get(module, ())
+        return any(
+            (n_groups, n_heads) in (_parts(whole, apart)[-2:], _groups(whole, apart)) for apart, whole in joins
+        )
 
     def _of(self, module: str) -> Iterator[tuple[Sizes, Sizes]]:
         """The shapes before and after, and the other way round: what is cut here is joined there."""

@@ -145,7 +145,7 @@ class Recorder:
         (n_all, n_heads), shapes, module = attention.shape[:2], self._reshapes, attention.module
         if n_sequences and n_all > n_sequences and not n_all % n_sequences and self.options.takes_all:
             n_groups = n_all // n_sequences
-            if n_heads > 1 and shapes.groups(module, n_groups, n_heads):
+            if n_heads > 1 and shapes.joins_groups(module, n_groups, n_heads):
                 return with_groups_joined(attention, n_sequences)
             if n_heads == n_sequences and shapes.cuts(module, n_all) and not shapes.cuts(module, n_heads):
                 return with_batch_first(attention)

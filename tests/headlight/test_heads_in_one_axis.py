@@ -121,6 +121,23 @@ def test_heads_in_groups_are_heads_of_one_sequence(attend, keep):
     assert "causal" in str(headlight.check(model, IDS))
 
 
+def test_three_windows_beside_a_fused_projection_are_no_groups_of_heads():
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x.view(3 * B, T, WIDTH)).view(3 * B, T, 3, H, D).permute(2, 0, 3, 1, 4)
+            weights = (q @ k.mT / D**0.5).softmax(-1)
+            return (weights @ v).transpose(1, 2).reshape(B, 3 * T, WIDTH)
+
+    attention = Windows()
+    with torch.no_grad(), headlight.watch(attention) as trace:
+        attention(torch.randn(B, 3 * T, WIDTH))
+    assert trace[0].shape == (3 * B, H, T, T)
+
+
 def test_heads_in_front_of_sequences_are_told_by_how_a_width_is_cut():
     class HeadsFirst(nn.Module):
         def forward(self, x):
