@@ -256,10 +256,10 @@ def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.g
 
 def _array_of(stage: Stage) -> tuple[NDArray[np.generic], Dims]:
     """The numbers of a stage as the model has them, and its axes."""
-    value, dims = stage.value.detach(), stage.dims
+    value, dims = stage.value, stage.dims
     if isinstance(stage, OperationStage) and stage.operation.value is not None:
         value, dims = stage.operation.value, stage.own_dims
-    numbers: NDArray[np.generic] = (value.float() if value.dtype is torch.bfloat16 else value).numpy()
+    numbers: NDArray[np.generic] = (value.float() if value.dtype is torch.bfloat16 else value).detach().numpy()
     return numbers, dims
 
 
