@@ -23,6 +23,7 @@ from visualizer.routes.address import read_picture_address
 from visualizer.routes.answers import answer_picture
 from visualizer.server.mount import component_of
 from visualizer.work.live import moving_at
+from visualizer.views.step import COMPUTATION
 
 APP = str(Path(__file__).parents[2] / "app.py")
 ADDRESS = "http://localhost/"
@@ -40,8 +41,9 @@ def pictures_of(**query: object) -> list[Picture]:
 
 
 def run_of(**query: object) -> AppTest:
-    """The script, which has run for a link."""
+    """The script, which has run for a link; the shapes and the code of a stage are open."""
     app = AppTest.from_file(APP, default_timeout=120)
+    app.session_state[COMPUTATION] = True
     for name, value in (query or USUAL).items():
         app.query_params[name] = str(value)
     return app.run()
