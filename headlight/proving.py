@@ -205,18 +205,19 @@ def _subject(
     if place is None:
         raise ValueError(f"there are no tokens: give them first, or name them by of=, one of: {', '.join(kwargs)}")
     subject = Subject(model, args, kwargs, place, 1 if batch_first else 0, output)
-    tokens = args[place] if isinstance(place, int) else kwargs[place]
+    tokens = subject.tokens
     if not isinstance(tokens, Tensor) or not tokens.dim():
         raise ValueError("the tokens must be a tensor, (B, T) ids or (B, T, D) vectors")
-    return replace(subject, is_alone=True, token_axis=1) if _is_alone(subject, tokens) else subject
+    return replace(subject, is_alone=True, token_axis=1) if _is_alone(subject) else subject
 
 
-def _is_alone(subject: Subject, tokens: Tensor) -> bool:
+def _is_alone(subject: Subject) -> bool:
     """True for (T,) ids, and for (T, D) vectors: the attentions of the model go along their first axis alone.
 
     Raises:
         ValueError: the two axes of vectors, or of a batch of numbers, are equally long.
     """
+    tokens = subject.tokens
     if tokens.dim() != 2 or not tokens.is_floating_point():
         return tokens.dim() == 1
     if len(tokens) == tokens.shape[1]:

@@ -12,7 +12,7 @@ from headlight.patterns import Folded
 from visualizer.components.packing import Precision
 from visualizer.components.stage_map import ModelMap, model_map, packed_map
 from visualizer.components.tensor_grid.element import Panel, packed_panels
-from visualizer.runs.operations_run import OperationStage, arranged, dims_of, plain_dims
+from visualizer.runs.operations_run import OperationStage, arranged, arrangement_of, dims_of, plain_dims
 from visualizer.runs.paths import with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
@@ -214,7 +214,7 @@ def _read(run: Run, read: Read, place: Place) -> Panel:
     """The panel of what a step reads, as its formula sees it."""
     if run.seen is None:
         raise ValueError(f"{place.path} is no step of another model")
-    value = arranged(run.seen, read.value)
+    value = arranged(read.value, arrangement_of(run.seen, read.value))
     is_parameter = read.name in run.parameters
     dims = plain_dims(value.shape) if is_parameter else dims_of(run.seen, read.name, value.shape)
     cell = (0, 0) if is_parameter else place.cell

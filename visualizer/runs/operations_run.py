@@ -137,9 +137,10 @@ class _Stages(Mapping[str, Stage]):
 
     def _stage(self, path: str, operation: Operation, step: Folded | None) -> Stage:
         computed = torch.empty(0) if operation.value is None else operation.value
-        value = arranged(self._seen, computed)
-        dims, changed = dims_of(self._seen, path, value.shape), arrangement_of(self._seen, computed)
-        return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, arrangement=changed)
+        arrangement = arrangement_of(self._seen, computed)
+        value = arranged(computed, arrangement)
+        dims = dims_of(self._seen, path, value.shape)
+        return OperationStage(path, value, dims, ("", 0), operation=operation, step=step, arrangement=arrangement)
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,8 @@ def _sizes_of(seen: WatchedRun) -> _Sizes:
     )
 
 
-def arranged(seen: WatchedRun, value: Tensor) -> Tensor:
-    """A tensor with its sequences in the first axis; the very tensor where they stand there."""
-    arrangement = arrangement_of(seen, value)
+def arranged(value: Tensor, arrangement: Arrangement | None) -> Tensor:
+    """A tensor with its axes changed; the very tensor where that is not needed."""
     if arrangement is None:
         return value
     function, *axes = arrangement
