@@ -38,7 +38,9 @@ def picture() -> None:
         return
     with nullcontext() if is_warm() else header.loading():
         from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands
-    show(choices)
+    with state.logged_failure():
+        show(choices)
+    header.failure()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -74,3 +75,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(5_000, 10, 1_000)
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def logged() -> Iterator[None]:
+    """Let a test fail where the page logged a failure and stayed; a module that expects one has its own."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    logger = logging.getLogger("visualizer.state.state")
+    logger.addHandler(handler)
+    yield
+    logger.removeHandler(handler)
+    assert not records, records[0].exc_info

@@ -54,8 +54,15 @@ class Checkpoint:
 
     @property
     def config(self) -> Any:  # noqa: ANN401 - of transformers
-        """The configuration, in which the checkpoint states its sizes."""
-        return self.model.config
+        """The configuration of what reads text, in which the checkpoint states its sizes."""
+        return self.model.config.get_text_config()  # type: ignore[union-attr, operator]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes that it sorts each token into; none where it does nothing like it."""
+        if not type(self.model).__name__.endswith("ForTokenClassification"):
+            return ()
+        return tuple(str(self.config.id2label[number]) for number in range(self.config.num_labels))
 
     @property
     def n_weights(self) -> int:
@@ -125,8 +132,10 @@ def load(name: str, folder: Path, *, dtype: str = "float32", device: str = "cpu"
         device: one of ``devices()``.
 
     Raises:
-        ValueError: it takes too much memory, is of a family that is not known, or is damaged; one sentence.
+        ValueError: it takes too much memory, is of a family that is not known, reads no text, or is damaged; one
+            sentence.
     """
+    from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import logging
 
@@ -134,6 +143,9 @@ def load(name: str, folder: Path, *, dtype: str = "float32", device: str = "cpu"
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except StrictDataclassError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise ValueError(f"{name} has a configuration that transformers refuses: {reason}") from error
     except (ValueError, OSError, KeyError) as error:
         raise ValueError(
             f"{name} is of no family that transformers knows; code that comes with a checkpoint is never run."
@@ -146,6 +158,8 @@ def load(name: str, folder: Path, *, dtype: str = "float32", device: str = "cpu"
     except Exception as error:  # each family has errors of its own
         raise ValueError(without) from error
     model, notes = _model(name, folder, config, dtype, device)
+    if (read := model.main_input_name) != "input_ids":
+        raise ValueError(f"{name} reads {read}: text alone is no input for it.")
     size = sum(weight.nbytes for weight in {id(weight): weight for weight in model.parameters()}.values())
     return Checkpoint(name, model, tokenizer, _part(model), size, notes)
 
@@ -165,6 +179,8 @@ def _model(name: str, folder: Path, config: Any, dtype: str, device: str) -> tup
             **place,
         )
     except Exception as error:  # each family has errors of its own
+        if "ignore_mismatched_sizes" in str(error):
+            raise ValueError(f"{name} has weights of other sizes than its configuration says.") from error
         reason = (str(error) or type(error).__name__).strip().splitlines()[0]
         raise ValueError(f"{name} cannot be loaded: {reason}") from error
     missing = sorted(info["missing_keys"])

@@ -225,9 +225,10 @@ def _source_and_target(checkpoint: Checkpoint, words: Words) -> Tokenized:
 
 def start_of_target(checkpoint: Checkpoint) -> int:
     """The id that the decoder of an encoder-decoder begins with."""
-    start = getattr(checkpoint.config, "decoder_start_token_id", None)
+    config = checkpoint.model.config
+    start = getattr(config, "decoder_start_token_id", None)
     if start is None:
-        start = getattr(checkpoint.config, "bos_token_id", None)
+        start = getattr(config, "bos_token_id", None)
     return int(start or 0)
 
 

@@ -143,12 +143,12 @@ def in_place_of_errors(name: str, refusal: str) -> Iterator[None]:
     """
     try:
         yield
-    except (RuntimeError, IndexError, AssertionError, TypeError, ValueError) as error:
+    except (RuntimeError, LookupError, AssertionError, AttributeError, TypeError, ValueError) as error:
         if isinstance(error, TraceError):
             raise
         if refusal:
             raise ValueError(refusal) from error
-        if isinstance(error, TypeError | ValueError):
+        if isinstance(error, ValueError):
             raise
         _logger.exception("the code of %s failed", name)
         reason = str(error).partition("\n")[0] or type(error).__name__

@@ -48,6 +48,7 @@ class Contributions:
         parameters: Mapping[str, Tensor],
         contexts: Mapping[str, Context],
         multi_head: Mapping[str, MultiHead] | None = None,
+        n_answers: int | None = None,
     ) -> None:
         """Follow what each stage is a sum of.
 
@@ -57,11 +58,12 @@ class Contributions:
             parameters: those that the expressions name.
             contexts: the stages that are the context of an attention.
             multi_head: the stages that compute a whole attention in one function.
+            n_answers: how many answers get a probability; None for as many as an embedding table has rows.
         """
         self._sums = Sums(nodes, values, parameters)
         self._heads = Heads(self._sums, contexts, multi_head or {})
         self.streams = tuple(find_streams(self._sums, self._heads))
-        self.lens = LogitLens(self._sums, self.streams, contexts.keys())
+        self.lens = LogitLens(self._sums, self.streams, contexts.keys(), n_answers)
 
     def places(self, stream: Stream, *, item: int = 0, tokens: slice = slice(None)) -> Iterator[Place]:
         """The stream wherever something was added to it or all of it was changed, in the order computed.
@@ -154,11 +156,12 @@ class Contributions:
         return with_bias(Parts((Term("feed_forward", path),), output[None]), bias, path, rows, self._sums)
 
 
-def contributions_of(trace: Trace) -> Contributions:
+def contributions_of(trace: Trace, n_answers: int | None = None) -> Contributions:
     """The operations of a trace, to be followed back.
 
     Args:
         trace: a pass whose stages and attentions were all kept.
+        n_answers: as in ``Contributions``.
     """
     values = {path: stage.value for path, stage in trace.stages.items() if stage.value is not None}
     contexts: dict[str, Context] = {}
@@ -170,7 +173,7 @@ def contributions_of(trace: Trace) -> Contributions:
         elif (context := context_of(attention, trace.stages, known)) is not None:
             contexts[context.path] = context
     nodes = {path: stage.node for path, stage in trace.stages.items()}
-    return Contributions(nodes, values, trace.parameters, contexts, multi_head)
+    return Contributions(nodes, values, trace.parameters, contexts, multi_head, n_answers)
 
 
 def _in_one(

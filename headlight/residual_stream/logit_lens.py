@@ -26,15 +26,18 @@ class LogitLens:
         sums: the stages of the pass.
         streams: its residual streams.
         contexts: the stages that are the context of an attention.
+        n_answers: how many answers get a probability; None for as many as an embedding table has rows.
     """
 
     sums: Sums
     streams: Sequence[Stream]
     contexts: AbstractSet[str]
+    n_answers: int | None = None
 
     def answer_of(self, stream: Stream) -> str | None:
         """The stage of the logits of every token that are computed from the end of a stream; None without one."""
-        sizes = {len(self.sums.value(table)) for node in self.sums.nodes.values() for table in tables(node)}
+        of_tables = {len(self.sums.value(table)) for node in self.sums.nodes.values() for table in tables(node)}
+        sizes = of_tables if self.n_answers is None else {self.n_answers}
         n_rows = self.sums.values[stream.end].shape[:-1].numel()
         for path in reversed(list(self.sums.values)):
             if path in {each.path for each in self.streams}:

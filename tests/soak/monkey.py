@@ -202,6 +202,7 @@ def problems_of(tabs: Sequence[Tab], other: Tab, conditions: Conditions) -> list
         try:
             lines = differences(tab, other, conditions)
             lines += ["an exception is shown"] * tab.page.get_by_test_id("stException").count()
+            lines += ["a failure is shown"] * tab.page.get_by_text("The server's log has the cause").count()
         except Error as error:
             lines = [error.message]
         lines += tab.taken_problems()

@@ -97,8 +97,7 @@ def is_walked(selection: Selection) -> bool:
 def remarks(choices: Choices) -> None:
     """Say what was changed in the link, what the link cannot carry, and where to look."""
     notices(choices.notices)
-    if code := state.failure():
-        st.error(say("failed", code=code))
+    failure()
     for name in left_out_of_link(choices.settings):
         st.info(say("left_out", name=name))
     selection = choices.selection
@@ -106,6 +105,12 @@ def remarks(choices: Choices) -> None:
         return
     if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, selection):
         st.caption(f":material/visibility: {what_to_see}")
+
+
+def failure() -> None:
+    """Say that something failed, if it did."""
+    if code := state.failure():
+        st.error(say("failed", code=code))
 
 
 def strip(

@@ -207,7 +207,7 @@ def contributions_in(run: Run) -> Contributions:
 
 def _contributions(run: Run) -> Contributions:
     if run.seen is not None:
-        return contributions_of(run.seen.trace)
+        return contributions_of(run.seen.trace, len(run.vocabulary) or None)
     if not any(path.endswith(".residual1") for path in run.trace):
         return Contributions({}, {}, {}, {})
     nodes = {path: wiring.node for path, wiring in wirings(run).items()}

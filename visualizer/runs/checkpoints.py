@@ -262,7 +262,7 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
             attentions[path] = replace(attention, context=context.by_head(changed[context.path]))
     return seen_run(
         *(settings, attentions, _trace(attentions, masks, seen), masks, batches),
-        vocabulary=labels_of(checkpoint),
+        vocabulary=answers_of(checkpoint),
         complaints=complaints,
         n_bytes=n_bytes,
         trace_of_item=lambda item: _trace(attentions, in_items(masks, item), seen, slice(item, item + 1)),
@@ -521,6 +521,11 @@ def _pass(asked: _Asked, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Ten
 def labels_of(checkpoint: Checkpoint) -> Sequence[str]:
     """The text of every token id of a checkpoint, each read when it is asked for."""
     return _Labels(checkpoint.tokenizer, int(checkpoint.config.vocab_size or 0))
+
+
+def answers_of(checkpoint: Checkpoint) -> Sequence[str]:
+    """The label of all that a checkpoint gives a probability to: its tokens, or the classes that it sorts into."""
+    return tuple(map(visible, checkpoint.classes)) or labels_of(checkpoint)
 
 
 class _Labels(Sequence[str]):

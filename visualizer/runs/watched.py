@@ -32,6 +32,7 @@ class WatchedRun(CachesResults):
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
         vocabulary: the text of every token id; empty where it is not known.
+        answers: the label of all that the model gives a probability to; empty where that is the vocabulary.
     """
 
     trace: Trace
@@ -39,6 +40,7 @@ class WatchedRun(CachesResults):
     causal: bool | None = None
     model_name: str = ""
     vocabulary: Sequence[str] = ()
+    answers: Sequence[str] = ()
 
     @cached_property
     def n_bytes(self) -> int:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -293,17 +294,24 @@ def callback(act: Callable[..., object], *arguments: object, **named: object) ->
     """Return the callback for an act of a person: the page is drawn also where the act fails."""
 
     def carry_out() -> None:
-        try:
+        with logged_failure():
             act(*arguments, **named)
-        except Exception:  # Streamlit would show it in place of the page
-            st.session_state[_FAILURE] = code = secrets.token_hex(3)
-            _logger.exception("An act failed, code %s", code)
 
     return carry_out
 
 
+@contextmanager
+def logged_failure() -> Iterator[None]:
+    """Log what fails within, under a code, and go on: Streamlit would show it in place of the page."""
+    try:
+        yield
+    except Exception:
+        st.session_state[_FAILURE] = code = secrets.token_hex(3)
+        _logger.exception("Something failed, code %s", code)
+
+
 def failure() -> str:
-    """The code in the log of an act that failed since the page was last drawn; "" for none."""
+    """The code in the log of what failed since the page was last drawn; "" for nothing."""
     return str(st.session_state.pop(_FAILURE, ""))
 
 

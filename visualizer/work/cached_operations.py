@@ -8,7 +8,15 @@ from weakref import WeakKeyDictionary
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokenized import TooLongError
 from headlight.trace import Trace
-from visualizer.runs.checkpoints import MOST_BYTES, checkpoint_of, every_operation, labels_of, of_line, refused
+from visualizer.runs.checkpoints import (
+    MOST_BYTES,
+    answers_of,
+    checkpoint_of,
+    every_operation,
+    labels_of,
+    of_line,
+    refused,
+)
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.run import Run
 from visualizer.runs.watched import WatchedRun
@@ -47,4 +55,5 @@ def _watched(checkpoint: Checkpoint, trace: Trace) -> WatchedRun:
         causal=True if checkpoint.part == "decoder" else None,
         model_name=type(checkpoint.model).__name__,
         vocabulary=labels_of(checkpoint),
+        answers=answers_of(checkpoint),
     )

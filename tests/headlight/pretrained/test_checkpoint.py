@@ -56,6 +56,30 @@ def test_weights_that_the_files_do_not_hold_are_named(checkpoint_of, tmp_path):
     assert "random" in note
 
 
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"num_attention_heads": "four"}, "expected int, got str"),
+        ({"num_attention_heads": 8}, "weights of other sizes than its configuration says"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_one_sentence(changed, sentence, checkpoint_of, tmp_path):
+    folder = shutil.copytree(checkpoint_of("llama")[0], tmp_path / "changed")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changed}))
+    with pytest.raises(ValueError, match=sentence) as refused:
+        load("changed", folder)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_reads_no_text_is_refused(checkpoint_of, tmp_path):
+    folder = shutil.copytree(checkpoint_of("gpt2")[0], tmp_path / "pictures")  # with its tokenizer
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    transformers.ViTModel(transformers.ViTConfig(image_size=32, **sizes)).save_pretrained(folder)
+    with pytest.raises(ValueError, match="pictures reads pixel_values: text alone is no input for it"):
+        load("pictures", folder)
+
+
 def test_without_a_tokenizer_there_is_one_sentence(checkpoint_of, tmp_path):
     folder = shutil.copytree(checkpoint_of("gpt2")[0], tmp_path / "mute")
     for file in folder.glob("tokenizer*"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -36,8 +37,22 @@ OTHERS = {
     "mistral": ("MistralForCausalLM", {**LLAMA, "sliding_window": 4}),
     "bloom": ("BloomForCausalLM", {"hidden_size": 16, "n_layer": 2, "n_head": 4}),
     "xglm": ("XGLMForCausalLM", {"d_model": 16, "num_layers": 2, "attention_heads": 4, "ffn_dim": 32}),
+    "llava": (
+        "LlavaForConditionalGeneration",
+        {
+            "text_config": {**LLAMA, "model_type": "llama"},
+            "vision_config": {**SIZES, "model_type": "clip_vision_model", "image_size": 32, "patch_size": 16},
+        },
+    ),
 }
-"""With sinks, with windows, and with sequences and heads in one axis, of the keys or of all."""
+"""With sinks, with windows, sequences and heads in one axis, of the keys or of all; beside a reader of pictures."""
+
+BERT = {**SIZES, "max_position_embeddings": 64}
+CLASSIFIERS = {
+    "tagger": ("BertForTokenClassification", {**BERT, "id2label": {0: "O", 1: "B-PER"}}),
+    "finder": ("BertForQuestionAnswering", BERT),
+}
+"""With two numbers for each token: the classes that it may be of; where an answer begins and ends."""
 
 UNUSUAL = {
     "albert": ("AlbertModel", {**SIZES, "embedding_size": 8, "max_position_embeddings": 64}),
@@ -58,14 +73,16 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 def saved(family: str, folder: Path) -> Path:
     """A random model of a family, with its tokenizer, as a checkpoint."""
-    name, sizes = {**FAMILIES, **OTHERS, **UNUSUAL, **IN_BLOCKS}[family]
-    tokenizer = (
-        wordpiece() if family in ("bert", "albert") else byte_level(ends=family in ("bart", "t5", *IN_BLOCKS))
-    )
+    sizes: dict[str, Any]
+    name, sizes = {**FAMILIES, **OTHERS, **CLASSIFIERS, **UNUSUAL, **IN_BLOCKS}[family]
+    has_words = family in ("bert", "albert", *CLASSIFIERS)
+    tokenizer = wordpiece() if has_words else byte_level(ends=family in ("bart", "t5", *IN_BLOCKS))
     kind = getattr(transformers, name)
-    config = kind.config_class(
-        vocab_size=len(tokenizer), pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2, **sizes
-    )
+    of_tokens = {"vocab_size": len(tokenizer), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    if "text_config" in sizes:
+        config = kind.config_class(**{**sizes, "text_config": {**sizes["text_config"], **of_tokens}})
+    else:
+        config = kind.config_class(**of_tokens, **sizes, decoder_start_token_id=2)
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         model = kind(config)

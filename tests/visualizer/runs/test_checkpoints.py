@@ -12,6 +12,7 @@ from headlight.pretrained.tokenized import Words, tokenized
 from model.masks import causal
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from visualizer.masks import OWN
+from visualizer.pictures.step import Place, equation
 from visualizer.runs.checkpoints import batches_of, checkpoint_of, input_of, n_bytes_of, n_bytes_of_all, opened
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.prepare import prepare
@@ -200,6 +201,21 @@ def test_a_head_that_is_left_out_is_zero_in_every_operation_too(settings_of):
     run = cached_run(settings_of("xlnet", edits=write_interventions([Intervention(path, "zero", head=HEAD)])))
     watched = cached_operations(run).seen.trace[0]
     torch.testing.assert_close(watched.context, run.trace[path].value)
+
+
+def test_rows_of_a_table_are_tokens_where_it_has_one_for_each(settings_of):
+    operations = cached_operations(cached_run(settings_of("gpt2", text="cat")))
+    labels = [
+        equation(operations, Place(f"transformer.{table}.embedding", 0, 0)).panels[0].rows.labels
+        for table in ("wte", "wpe")
+    ]
+    assert labels == [("a", "c", "t"), ("0", "1", "2")]
+
+
+def test_another_mask_changes_the_probabilities_of_classes_by_name(settings_of):
+    run = cached_run(settings_of("tagger", mask=("causal",)))
+    assert run.vocabulary == ("O", "B-PER")
+    assert run.trace["probabilities"].value.shape[-1] == 2
 
 
 def test_an_edit_that_it_does_not_have_is_left_out_with_a_sentence(settings_of):

@@ -167,6 +167,16 @@ def test_an_act_that_fails_is_said_in_a_sentence_whose_code_the_log_has(act, log
     assert not app.error
 
 
+def test_a_view_that_fails_is_said_too_and_the_way_to_the_others_stays(logged, monkeypatch):
+    app = open_app(view="heads")
+    with monkeypatch.context() as patched:
+        patched.setattr("visualizer.page.show.show", lambda _: 1 / 0)
+        app.run()
+    assert [record.args[0] in app.error[0].value for record in logged] == [True]
+    assert not app.exception
+    assert_healthy(app.run())
+
+
 MADE = ("callback", "on_change", "_on_change")
 """The makers of callbacks: nothing that fails in one takes the page away."""
 

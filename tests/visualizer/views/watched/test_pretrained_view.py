@@ -408,6 +408,20 @@ def test_a_model_whose_code_fails_on_a_text_is_refused_in_a_sentence(view, tmp_p
     assert not app.exception
 
 
+def test_a_model_that_needs_more_than_a_text_is_refused_in_a_sentence(tmp_path, monkeypatch):
+    folder = str(saved("llama", tmp_path))
+    checkpoint = open_checkpoint(cost_of(folder), lambda *_: None)
+
+    def forward(pixel_values=None, **_inputs):
+        return pixel_values.shape
+
+    monkeypatch.setattr(checkpoint.model, "forward", forward)
+    query = {"pretrained_model": folder, "text": "the cat", "source": "pretrained", "weights": "pretrained"}
+    app = open_app(view="heads", **query)
+    assert ["fails on this text" in error.value for error in app.error] == [True]
+    assert not app.exception
+
+
 def test_where_no_two_masks_are_compared_a_run_is_kept_and_another_text_is_b(tmp_path):
     folder = str(saved("bloom", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)

@@ -131,6 +131,13 @@ def test_a_click_on_a_head_shows_it_and_one_on_another_part_its_operation(tmp_pa
     assert not app.exception
 
 
+def test_what_sorts_tokens_answers_with_its_classes_and_numbers_that_are_no_answer_are_none(tmp_path):
+    way = way_of(opened("tagger", tmp_path / "tagger"))
+    assert set(way["vocabulary"].values()) == {"O", "B-PER"}
+    way = way_of(opened("finder", tmp_path / "finder"))
+    assert (way["vocabulary"], way["end"][0]) == ({}, "to the output")
+
+
 def test_a_head_that_is_left_out_stands_beside_the_others(tmp_path):
     for number, edits in enumerate(("", "decoder.layers.1.self_attention.context-h2-zero")):
         app = opened("gpt2", tmp_path / str(number), edits=edits)
