@@ -20,12 +20,6 @@ Part = Literal["encoder", "decoder", "encoder-decoder"]
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """The number types that weights can be loaded in."""
 
-_VOCABULARIES = (
-    *("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
-    *("vocab.json", "vocab.txt", "source.spm"),
-)
-"""One of these makes a tokenizer: without, ``transformers`` makes one that knows nothing."""
-
 SPREAD = "auto"
 """The device of a model that is spread over all there are."""
 
@@ -60,9 +54,13 @@ class Checkpoint:
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes that it sorts each token into; none where it does nothing like it."""
-        if not type(self.model).__name__.endswith("ForTokenClassification"):
-            return ()
-        return tuple(str(self.config.id2label[number]) for number in range(self.config.num_labels))
+        names = self.config.id2label if _sorts_tokens(self.model) else {}
+        return tuple(str(names[number]) for number in sorted(names))
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens its vocabulary has; 0 where that is not said."""
+        return int(getattr(self.config, "vocab_size", 0) or 0)
 
     @property
     def n_weights(self) -> int:
@@ -151,12 +149,13 @@ def load(name: str, folder: Path, *, dtype: str = "float32", device: str = "cpu"
             f"{name} is of no family that transformers knows; code that comes with a checkpoint is never run."
         ) from error
     without = f"{name} comes without a tokenizer that can be read, so no text can be given to it."
-    if not any((folder / file).exists() for file in _VOCABULARIES):
-        raise ValueError(without)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # each family has errors of its own
         raise ValueError(without) from error
+    files = tokenizer.vocab_files_names.values()  # none where tokens are bytes or characters
+    if files and not any((folder / file).exists() for file in ("tokenizer.json", *files)):
+        raise ValueError(without)  # it was made, but knows nothing
     model, notes = _model(name, folder, config, dtype, device)
     if (read := model.main_input_name) != "input_ids":
         raise ValueError(f"{name} reads {read}: text alone is no input for it.")
@@ -207,7 +206,23 @@ def _class_of(config: Any) -> Any:  # noqa: ANN401
 def _part(model: Any) -> Part:  # noqa: ANN401
     if model.config.is_encoder_decoder:
         return "encoder-decoder"
-    return "decoder" if model.can_generate() else "encoder"
+    return "decoder" if model.can_generate() or _is_headless_decoder(model) else "encoder"
+
+
+def _is_headless_decoder(model: Any) -> bool:  # noqa: ANN401
+    """True if a model is of a family that continues texts and none that fills gaps, without the layer that does."""
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    family = model.config.get_text_config().model_type
+    continues = family in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and family not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return continues and not _sorts_tokens(model)
+
+
+def _sorts_tokens(model: object) -> bool:
+    return type(model).__name__.endswith("ForTokenClassification")
 
 
 def _listed(names: list[str]) -> str:

@@ -145,10 +145,7 @@ def wanted(files: Mapping[str, int]) -> dict[str, int]:
 
 def is_beside_weights(name: str) -> bool:
     """True if a file belongs to a configuration or a tokenizer, by its name."""
-    return name.endswith((".json", ".jinja", ".spm", "tokenizer.model", "spiece.model", ".bpe.model")) or name in (
-        "vocab.txt",
-        "merges.txt",
-    )
+    return name.endswith((".json", ".jinja", ".spm", ".model", ".codes")) or name in ("vocab.txt", "merges.txt")
 
 
 def _existing(name: str) -> Path | None:

@@ -46,14 +46,14 @@ class Reader:
             model's own for the self-attention that reads them.
 
     Raises:
-        ValueError: the checkpoint is an encoder.
+        ValueError: the checkpoint writes nothing.
     """
 
     def __init__(
         self, checkpoint: Checkpoint, encoding: Tokenized, *, cached: bool = False, allowed: Tensor | None = None
     ) -> None:
-        if checkpoint.part == "encoder":
-            raise ValueError(f"{checkpoint.name} is an encoder: it writes nothing.")
+        if not checkpoint.model.can_generate():  # type: ignore[operator]
+            raise ValueError(f"{checkpoint.name} has no layer that gives a probability to a next token.")
         self._checkpoint, self._encoding, self._cached, self._allowed = checkpoint, encoding, cached, allowed
         self._kept: tuple[tuple[int, ...], Any] = ((), None)  # the tokens read, and the cache that holds them
 

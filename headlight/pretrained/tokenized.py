@@ -274,6 +274,8 @@ def _written(tokenizer: Any, token: int, *, is_special: bool, has_bytes: bool) -
         return raw, raw
     if has_bytes:
         return readable_bytes(raw), raw
+    if not tokenizer.vocab_files_names and tokenizer.convert_tokens_to_string([raw]) != raw:
+        return _partly(raw.encode("latin-1")), raw  # a byte, which is the character with its number
     return raw.replace(_BLANK, " "), raw
 
 

@@ -203,7 +203,7 @@ def n_bytes_of(checkpoint: Checkpoint, batches: Mapping[SequenceName, Sequence[T
     n_items, longest = len(batches["source"]), max(len(each[0]) for each in batches.values())
     n_stacks = 3 if "target" in batches else 1
     of_attention = heads * longest**2 + 4 * longest * width  # the weights; four vectors
-    found = 4 * n_items * (n_stacks * layers * of_attention + longest * int(config.vocab_size or 0))
+    found = 4 * n_items * (n_stacks * layers * of_attention + longest * checkpoint.n_tokens)
     _check_size(found, longest)
     return found
 
@@ -520,7 +520,7 @@ def _pass(asked: _Asked, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Ten
 
 def labels_of(checkpoint: Checkpoint) -> Sequence[str]:
     """The text of every token id of a checkpoint, each read when it is asked for."""
-    return _Labels(checkpoint.tokenizer, int(checkpoint.config.vocab_size or 0))
+    return _Labels(checkpoint.tokenizer, checkpoint.n_tokens)
 
 
 def answers_of(checkpoint: Checkpoint) -> Sequence[str]:

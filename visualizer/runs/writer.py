@@ -134,10 +134,12 @@ def _of_checkpoint(run: Run) -> Writer:
     """A checkpoint as a writer; the mask of its cross-attention is its own.
 
     Raises:
-        ValueError: it is an encoder.
+        ValueError: it writes nothing.
     """
     if run.settings.architecture == "encoder":
         raise ValueError(say("encoder"))
+    if "logits" not in run.trace:
+        raise ValueError(say("headless"))
     start, room = prompt_of(run), longest_of(run)
     longest = min(MOST_TOKENS, room)
     size = len(start) + longest

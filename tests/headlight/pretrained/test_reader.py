@@ -71,7 +71,7 @@ def test_another_mask_is_kept_to_as_the_text_grows(checkpoint_of, family, cached
 
 def test_an_encoder_writes_nothing(checkpoint_of):
     _, checkpoint = checkpoint_of("bert")
-    with pytest.raises(ValueError, match="is an encoder: it writes nothing"):
+    with pytest.raises(ValueError, match="no layer that gives a probability to a next token"):
         Reader(checkpoint, begun(checkpoint)[0])
 
 

@@ -4,11 +4,14 @@ import threading
 
 import pytest
 import torch
+import transformers
 
+from headlight.pretrained.checkpoint import load
+from headlight.pretrained.reader import Reader
 from headlight.pretrained.tokenized import Words, byte_of_character, readable_bytes, tokenized
 from headlight.pretrained.watched_pass import memory_of_run, run, with_mask
 from tests.headlight.pretrained.kept_masks import attentions_of, holds
-from tests.headlight.pretrained.tiny_checkpoints import FAMILIES
+from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, SIZES, T5
 
 TEXT, SECOND = "the cat, the", "un the"
 
@@ -129,6 +132,32 @@ def test_bytes_that_are_no_whole_character_are_shown_as_bytes():
     raw = "".join(written[byte] for byte in "é ✓".encode()[:-1])
     assert readable_bytes(raw) == "é <E2 9C>"
     assert readable_bytes("<|日|>") == "<|日|>"
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "model", "pieces"),
+    [
+        ("ByT5Tokenizer", "T5EncoderModel", ["n", "<C3>", "<A9>", "</s>"]),
+        ("CanineTokenizer", "CanineModel", ["\ue000", "n", "é", "\ue001"]),
+    ],
+)
+def test_without_a_vocabulary_tokens_are_bytes_or_characters(tokenizer, model, pieces, tmp_path):
+    tokenizer, kind = getattr(transformers, tokenizer)(), getattr(transformers, model)
+    sizes = {"T5EncoderModel": {**T5, "vocab_size": len(tokenizer)}, "CanineModel": SIZES}[model]
+    kind(kind.config_class(**sizes)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    given = given_to(load("characters", tmp_path), Words("né"))
+    assert [piece.text for piece in given.pieces] == pieces
+
+
+def test_a_decoder_is_one_without_its_output_layer_too(checkpoint_of, tmp_path):
+    _, whole = checkpoint_of("gpt2")
+    whole.model.base_model.save_pretrained(tmp_path)
+    whole.tokenizer.save_pretrained(tmp_path)
+    checkpoint = load("headless", tmp_path)
+    assert (type(checkpoint.model).__name__, checkpoint.part) == ("GPT2Model", "decoder")
+    with pytest.raises(ValueError, match="no layer that gives a probability to a next token"):
+        Reader(checkpoint, given_to(checkpoint, Words("the cat")))
 
 
 def test_a_pair_and_a_target_have_their_parts_and_special_tokens(checkpoint_of):
