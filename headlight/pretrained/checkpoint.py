@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from headlight.pretrained.checkpoint_places import weight_files
+from headlight.pretrained.checkpoint_places import reason_in_words, weight_files
 from headlight.pretrained.memory_needed import in_words, most_bytes, n_weights
 
 Part = Literal["encoder", "decoder", "encoder-decoder"]
@@ -178,10 +178,7 @@ def _model(name: str, folder: Path, config: Any, dtype: str, device: str) -> tup
             **place,
         )
     except Exception as error:  # each family has errors of its own
-        if "ignore_mismatched_sizes" in str(error):
-            raise ValueError(f"{name} has weights of other sizes than its configuration says.") from error
-        reason = (str(error) or type(error).__name__).strip().splitlines()[0]
-        raise ValueError(f"{name} cannot be loaded: {reason}") from error
+        raise ValueError(f"{name} cannot be loaded: {reason_in_words(error)}") from error
     missing = sorted(info["missing_keys"])
     notes = (
         (f"The files hold no weights for {_listed(missing)}: these are random, and so is what follows from them.",)

@@ -143,6 +143,13 @@ def wanted(files: Mapping[str, int]) -> dict[str, int]:
     return weights | {name: size for name, size in files.items() if "/" not in name and is_beside_weights(name)}
 
 
+def reason_in_words(error: Exception) -> str:
+    """The first line of an error of ``transformers``, whose report of sizes a person does not see."""
+    if "ignore_mismatched_sizes" in str(error):
+        return "it has weights of other sizes than its configuration says"
+    return (str(error) or type(error).__name__).strip().splitlines()[0]
+
+
 def is_beside_weights(name: str) -> bool:
     """True if a file belongs to a configuration or a tokenizer, by its name."""
     return name.endswith((".json", ".jinja", ".spm", ".model", ".codes")) or name in ("vocab.txt", "merges.txt")

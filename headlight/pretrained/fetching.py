@@ -21,6 +21,7 @@ from typing import Any, Literal
 from headlight.pretrained.checkpoint_places import (
     Place,
     cache_folder,
+    reason_in_words,
     repository_of,
     wanted,
     without_weights,
@@ -255,8 +256,9 @@ def _convert(task: Task, say: Say) -> Path:
             yield tensor
 
     modeling_gguf_pytorch_utils.tqdm = told  # its progress bar, which this process has no other use for
-    model = AutoModelForCausalLM.from_pretrained(
-        source.parent, gguf_file=source.name, dtype=torch.float32, local_files_only=True
+    kind: Any = AutoModelForCausalLM
+    model, info = kind.from_pretrained(
+        source.parent, gguf_file=source.name, dtype=torch.float32, local_files_only=True, output_loading_info=True
     )
     say("Writing them down", 0.95)
     with _folder_in_place_of(target, Path(task.rough)) as folder:
@@ -266,8 +268,8 @@ def _convert(task: Task, say: Say) -> Path:
             del config.quantization_config  # the numbers are plain ones now
         config.architectures = [type(model).__name__]
         config.save_pretrained(folder)
-        tied = set(model.all_tied_weights_keys)
-        weights = {name: value.contiguous() for name, value in model.state_dict().items() if name not in tied}
+        left_out = {*model.all_tied_weights_keys, *info["missing_keys"]}  # what is random is no weight of the file
+        weights = {name: value.contiguous() for name, value in model.state_dict().items() if name not in left_out}
         save_file(weights, folder / "model.safetensors", {"format": "pt"})
     return target
 
@@ -292,7 +294,7 @@ def main(fields: Mapping[str, Any], write: Callable[[bytes], None]) -> None:
 def _sentence_of(error: Exception, task: Task) -> str:
     if isinstance(error, ValueError) and task.kind != "convert":
         return str(error)
-    reason = (str(error) or type(error).__name__).strip().splitlines()[0]
+    reason = reason_in_words(error)
     if task.kind == "convert":
         return f"{Path(task.source).name} cannot be converted: {reason}"
     return f"{task.source} cannot be fetched: {reason}"

@@ -5,7 +5,9 @@ import threading
 from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import gguf
 import pytest
+import torch
 
 from headlight import process
 from headlight.pretrained import fetching
@@ -142,3 +144,59 @@ def test_what_goes_wrong_in_the_process_is_said_in_one_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"torn\.gguf cannot be converted"), closing(fetch(task)) as reports:
         list(reports)
     assert [file.name for file in tmp_path.iterdir()] == ["torn.gguf"]
+
+
+NAMES = {
+    "embed_tokens": "token_embd",
+    "norm": "output_norm",
+    "lm_head": "output",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    **{f"{name}_proj": f"attn_{name}" for name in "qkv"},
+    "o_proj": "attn_output",
+    **{f"{name}_proj": f"ffn_{name}" for name in ("gate", "up", "down")},
+}
+"""The modules of a Llama in a GGUF file."""
+
+
+def as_gguf(checkpoint, file, *, without=""):
+    """A Llama as a GGUF file, in which the halves of a rotated vector alternate."""
+    config, tokenizer = checkpoint.config, checkpoint.tokenizer
+    tokens = [tokenizer.convert_ids_to_tokens(one) for one in range(config.vocab_size)]
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_dimension_count(config.head_dim)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([1] * len(tokens))
+    writer.add_token_merges(["t h", "th e"])
+    for name, weight in checkpoint.model.state_dict().items():
+        *above, module, _ = name.split(".")
+        if module in ("q_proj", "k_proj"):
+            weight = weight.view(-1, 2, config.head_dim // 2, config.hidden_size).transpose(1, 2).flatten(0, 2)
+        layer = f"blk.{above[2]}." if "layers" in above else ""
+        if (tensor := f"{layer}{NAMES[module]}.weight") != without:
+            writer.add_tensor(tensor, weight.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def test_a_gguf_file_is_the_model_that_was_written_and_what_it_lacks_is_named(checkpoint_of, tmp_path):
+    _, written = checkpoint_of("llama")
+    as_gguf(written, tmp_path / "whole.gguf")
+    read = open_checkpoint(cost_of(str(tmp_path / "whole.gguf")), lambda *_: None)
+    ids = torch.tensor([[4, 5, 6, 7]])
+    torch.testing.assert_close(read.model(ids).logits, written.model(ids).logits, rtol=1e-4, atol=1e-5)
+    assert read.notes == ()
+    as_gguf(written, tmp_path / "less.gguf", without="blk.1.attn_q.weight")
+    (note,) = open_checkpoint(cost_of(str(tmp_path / "less.gguf")), lambda *_: None).notes
+    assert "no weights for model.layers.1.self_attn.q_proj.weight: these are random" in note
