@@ -38,9 +38,8 @@ def picture() -> None:
         return
     with nullcontext() if is_warm() else header.loading():
         from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands
-    with state.logged_failure():
+    with header.failure_said():
         show(choices)
-    header.failure()
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Checkpoint:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens its vocabulary has; 0 where that is not said."""
+        """The number of tokens in its vocabulary; 0 where that is not said."""
         return int(getattr(self.config, "vocab_size", 0) or 0)
 
     @property

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -97,7 +97,7 @@ def is_walked(selection: Selection) -> bool:
 def remarks(choices: Choices) -> None:
     """Say what was changed in the link, what the link cannot carry, and where to look."""
     notices(choices.notices)
-    failure()
+    _say_failure()
     for name in left_out_of_link(choices.settings):
         st.info(say("left_out", name=name))
     selection = choices.selection
@@ -107,8 +107,15 @@ def remarks(choices: Choices) -> None:
         st.caption(f":material/visibility: {what_to_see}")
 
 
-def failure() -> None:
-    """Say that something failed, if it did."""
+@contextmanager
+def failure_said() -> Iterator[None]:
+    """Say in a sentence that what is within failed; the rest of the page stays."""
+    with state.logged_failure():
+        yield
+    _say_failure()
+
+
+def _say_failure() -> None:
     if code := state.failure():
         st.error(say("failed", code=code))
 
