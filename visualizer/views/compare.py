@@ -44,7 +44,7 @@ from visualizer.settings.settings import Selection, Settings, default_stage, in_
 from visualizer.shares import percent
 from visualizer.stages.attention import agreement
 from visualizer.stages.check_line import check_line
-from visualizer.stages.panels import stage_panel
+from visualizer.stages.panels import bounds, stage_panel
 from visualizer.state import state, widgets
 from visualizer.state.expectations import is_covered
 from visualizer.views.attention_picker import attention_kind
@@ -482,7 +482,7 @@ def _downstream_panel(run: Run, found: Downstream, values: np.ndarray) -> Panel:
         columns=tokens,
         role="residual",
         palette="sequential",
-        bounds=(0.0, float(values.max()) or 1.0),
+        bounds=bounds(values, "distribution"),
     )
 
 

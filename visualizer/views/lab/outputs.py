@@ -12,6 +12,7 @@ from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
+from visualizer.stages.panels import bounds
 
 say = texts_of(__name__)
 
@@ -61,7 +62,7 @@ def influence_panel(
         columns=Axis("key", run.tokens[sequence].labels, sequence),
         role="residual",
         palette="sequential",
-        bounds=(0.0, float(norms.max()) or 1.0),
+        bounds=bounds(norms, "distribution"),
         blocked=None if hatched is None else hatched.astype(np.uint8),
         blocked_by=(why,),
     )
