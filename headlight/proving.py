@@ -321,9 +321,7 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
     output = found.output_stage(subject)
     influence = pulled_back(output, rows, found, subject)
     if bool(influence.isnan().any()):
-        raise AssertionError(
-            f"the derivative of the output is NaN{_first_nan(found)}: a query is left without a key"
-        )
+        raise AssertionError(f"the derivative of the output is NaN{first_nan(found)}")
     leaks = forbidden & (influence != 0)
     if not bool(leaks.any()):
         return
@@ -338,11 +336,12 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
     _fail(claim, claim.denied(item, row, (source, token)), first)
 
 
-def _first_nan(found: Pass) -> str:
-    for stage in found.stages:
-        if bool(stage.value.isnan().any()):
-            return f", and so is what {stage.module or 'the model'} comes to"
-    return ""
+def first_nan(found: Pass) -> str:
+    """The first stage that comes to NaN, and why an attention does, as the end of a sentence on the derivative."""
+    stage = next((each for each in found.stages if bool(each.value.isnan().any())), None)
+    so_is = "" if stage is None else f", and so is what {stage.module or 'the model'} comes to"
+    is_of_mask = stage is None or stage.kind == "attention"
+    return f"{so_is}: a query is left without a key" if is_of_mask else so_is
 
 
 # By changes.

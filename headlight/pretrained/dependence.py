@@ -15,7 +15,7 @@ from headlight.passes import Pass, StageOutput, Subject
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokenized import Tokenized
 from headlight.pretrained.watched_pass import encoder_of, plain
-from headlight.proving import assert_padding_ignored
+from headlight.proving import assert_padding_ignored, first_nan
 
 MOST_ROWS = 128
 """Above so many tokens the rows that are measured are a sample."""
@@ -54,13 +54,16 @@ def depends(
         after: an attention in the layer; within an encoder beside a decoder the source counts.
 
     Raises:
-        ValueError: the model has no derivative by its tokens, or the layer has no row for each of them.
+        ValueError: the model has no derivative by its tokens, it is NaN, or the layer has no row for each of them.
     """
     of_encoder = bool(encoding.target) and after is not None and not after.is_decoding
     subject, found = _differentiated(checkpoint, encoding, of_encoder=of_encoder)
     stage = found.output_stage(subject) if after is None else _layer_of(after, found.stages)
     rows = rows_measured(subject.n_tokens)
-    return Dependence(rows, influence(stage, rows, found, subject, progress))
+    sizes = influence(stage, rows, found, subject, progress)
+    if bool(sizes.isnan().any()):
+        raise ValueError(f"The derivative of {checkpoint.name} is NaN{first_nan(found)}.")
+    return Dependence(rows, sizes)
 
 
 def where_it_begins(checkpoint: Checkpoint, encoding: Tokenized, rows: Tensor, token: int) -> str:

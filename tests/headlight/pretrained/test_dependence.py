@@ -86,6 +86,14 @@ def test_an_attention_that_is_in_no_layer_is_not_measured(checkpoint_of):
         depends(checkpoint, given, after=replace(first, path="attn", module="attn"))
 
 
+def test_what_is_nan_depends_on_nothing_that_can_be_measured(checkpoint_of, monkeypatch):
+    _, checkpoint = checkpoint_of("llama")
+    queries = checkpoint.model.model.layers[1].self_attn.q_proj.weight
+    monkeypatch.setattr(queries, "data", torch.full_like(queries, torch.nan))
+    with pytest.raises(ValueError, match=r"NaN, and so is what model.layers.1.self_attn.q_proj comes to\."):
+        depends(checkpoint, tokenized(checkpoint, TEXT, 64))
+
+
 def test_what_passes_in_spite_of_the_mask_is_named(checkpoint_of):
     _, checkpoint = checkpoint_of("llama")
     given, promised = given_and_promised(checkpoint)
