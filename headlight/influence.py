@@ -126,6 +126,14 @@ def first_stage(
     return None
 
 
+def first_nan(found: Pass) -> str:
+    """The first stage that comes to NaN, and why an attention does, as the end of a sentence on the derivative."""
+    stage = next((each for each in found.stages if bool(each.value.isnan().any())), None)
+    so_is = "" if stage is None else f", and so is what {stage.module or 'the model'} comes to"
+    is_of_mask = stage is None or stage.kind == "attention"
+    return f"{so_is}: a query is left without a key" if is_of_mask else so_is
+
+
 def stage_in_words(stage: StageOutput | None, subject: Subject, *, causal: bool) -> str:
     """A sentence on the first stage that depends on what it must not depend on.
 

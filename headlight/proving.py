@@ -15,7 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headlight.influence import all_rows, differentiated, first_stage, pulled_back, sampled, stage_in_words
+from headlight.influence import (
+    all_rows,
+    differentiated,
+    first_nan,
+    first_stage,
+    pulled_back,
+    sampled,
+    stage_in_words,
+)
 from headlight.inputs import arguments_of, padding_of
 from headlight.passes import Pass, StageOutput, Subject, run_pass
 from headlight.watching import watch
@@ -334,14 +342,6 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
             break
     first = first_stage(found, claim.of_stages, forbidden, subject)
     _fail(claim, claim.denied(item, row, (source, token)), first)
-
-
-def first_nan(found: Pass) -> str:
-    """The first stage that comes to NaN, and why an attention does, as the end of a sentence on the derivative."""
-    stage = next((each for each in found.stages if bool(each.value.isnan().any())), None)
-    so_is = "" if stage is None else f", and so is what {stage.module or 'the model'} comes to"
-    is_of_mask = stage is None or stage.kind == "attention"
-    return f"{so_is}: a query is left without a key" if is_of_mask else so_is
 
 
 # By changes.

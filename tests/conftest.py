@@ -77,14 +77,20 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.fixture(autouse=True)
-def logged() -> Iterator[None]:
-    """Let a test fail where the page logged a failure and stayed; a module that expects one has its own."""
+@pytest.fixture
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """Yield the list of what the page logs about what fails."""
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign]
     logger = logging.getLogger("visualizer.state.state")
     logger.addHandler(handler)
-    yield
+    yield records
     logger.removeHandler(handler)
-    assert not records, records[0].exc_info
+
+
+@pytest.fixture(autouse=True)
+def nothing_failed(logged: list[logging.LogRecord]) -> Iterator[None]:
+    """Let a test fail where the page logged a failure and stayed; a module that expects one has its own."""
+    yield
+    assert not logged, logged[0].exc_info

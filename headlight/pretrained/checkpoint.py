@@ -156,9 +156,9 @@ def load(name: str, folder: Path, *, dtype: str = "float32", device: str = "cpu"
     files = tokenizer.vocab_files_names.values()  # none where tokens are bytes or characters
     if files and not any((folder / file).exists() for file in ("tokenizer.json", *files)):
         raise ValueError(without)  # it was made, but knows nothing
-    model, notes = _model(name, folder, config, dtype, device)
-    if (read := model.main_input_name) != "input_ids":
+    if (read := getattr(_class_of(config), "main_input_name", "input_ids")) != "input_ids":
         raise ValueError(f"{name} reads {read}: text alone is no input for it.")
+    model, notes = _model(name, folder, config, dtype, device)
     size = sum(weight.nbytes for weight in {id(weight): weight for weight in model.parameters()}.values())
     return Checkpoint(name, model, tokenizer, _part(model), size, notes)
 
@@ -197,7 +197,8 @@ def _class_of(config: Any) -> Any:  # noqa: ANN401
         found = getattr(transformers, architecture, None)
         if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
             return found
-    return transformers.AutoModel
+    found = transformers.MODEL_MAPPING.get(type(config), None)
+    return found if isinstance(found, type) else transformers.AutoModel
 
 
 def _part(model: Any) -> Part:  # noqa: ANN401

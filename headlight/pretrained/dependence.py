@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from headlight.influence import differentiated, first_stage, influence, sampled, stage_in_words
+from headlight.influence import differentiated, first_nan, first_stage, influence, sampled, stage_in_words
 from headlight.passes import Pass, StageOutput, Subject
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokenized import Tokenized
 from headlight.pretrained.watched_pass import encoder_of, plain
-from headlight.proving import assert_padding_ignored, first_nan
+from headlight.proving import assert_padding_ignored
 
 MOST_ROWS = 128
 """Above so many tokens the rows that are measured are a sample."""

@@ -99,7 +99,8 @@ def _run(seen: WatchedRun, item: int, settings: Settings) -> Run:
         masks={},
         promised={},
         batches=_batches(seen),
-        vocabulary=seen.answers or seen.vocabulary,
+        vocabulary=seen.vocabulary,
+        source_vocabulary=seen.source_vocabulary,
         head_names=(),
         forward=not_repeated,
         item=item,
@@ -209,7 +210,7 @@ def dims_of(seen: WatchedRun, path: str, shape: Sequence[int]) -> Dims:
         is_of_heads = len(shape) == 4 and (symbols[1] == "H" or shape[1] == 1)
         if is_of_heads and symbols[2] == "T" and shape[-1] == shape[-2]:
             symbols[-1] = "T"
-        elif shape[-1] == len(seen.answers or seen.vocabulary) and symbols[-2] == "T" and number_in(path) is None:
+        elif shape[-1] == len(seen.vocabulary) and symbols[-2] == "T" and number_in(path) is None:
             symbols[-1] = "V"
     return tuple(zip(symbols, shape, strict=True))
 

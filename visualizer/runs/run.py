@@ -86,7 +86,7 @@ class Run(CachesResults):
     item: int = 0
     complaints: tuple[str, ...] = ()
     n_bytes: int = 0
-    source_vocabulary: tuple[str, ...] = ()
+    source_vocabulary: Sequence[str] = ()
     edits: Mapping[str, Edit] = field(default_factory=dict)
     attentions: Mapping[str, Attention] = field(default_factory=dict)
     trace_of_item: Callable[[int], Trace] | None = None

@@ -31,8 +31,8 @@ class WatchedRun(CachesResults):
         title: what it is called.
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
-        vocabulary: the text of every token id; empty where it is not known.
-        answers: the label of all that the model gives a probability to; empty where that is the vocabulary.
+        vocabulary: the label of all that the model gives a probability to; empty where it is not known.
+        source_vocabulary: the text of every token id that it reads; empty where it is ``vocabulary`` too.
     """
 
     trace: Trace
@@ -40,7 +40,7 @@ class WatchedRun(CachesResults):
     causal: bool | None = None
     model_name: str = ""
     vocabulary: Sequence[str] = ()
-    answers: Sequence[str] = ()
+    source_vocabulary: Sequence[str] = ()
 
     @cached_property
     def n_bytes(self) -> int:

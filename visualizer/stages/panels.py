@@ -332,7 +332,7 @@ def _parameter_of_another_model(run: Run, operand: Operand, at: tuple[int, int])
     if ids:
         ids = ids[: len(panel.rows.labels)]
         subtitle = _described(operand.source, sizes_in_words(value.shape), panel.array, value.shape)
-        known = run.seen.vocabulary if run.seen is not None else ()
+        known = run.source_vocabulary or run.vocabulary
         texts = [known[one] for one in ids] if len(known) == len(value) else map(str, ids)
         panel = replace(panel, rows=Axis("row", tuple(texts), numbers=ids), subtitle=subtitle)
     return _transposed(panel) if operand.transposed else panel

@@ -54,6 +54,6 @@ def _watched(checkpoint: Checkpoint, trace: Trace) -> WatchedRun:
         checkpoint.name,
         causal=True if checkpoint.part == "decoder" else None,
         model_name=type(checkpoint.model).__name__,
-        vocabulary=labels_of(checkpoint),
-        answers=answers_of(checkpoint),
+        vocabulary=answers_of(checkpoint),
+        source_vocabulary=labels_of(checkpoint),
     )
