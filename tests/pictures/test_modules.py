@@ -49,19 +49,19 @@ ASK = """async ({ addresses, draws }) => {
 
 
 @pytest.mark.parametrize(
-    ("asked", "said", "logged"),
+    ("asked", "said", "uncaught"),
     [
         ({"addresses": ["/good"], "draws": True}, "", []),
         ({"addresses": ["/good", "/bad"], "draws": True}, "The server does not answer.", []),
         ({"addresses": ["/good", "/good"], "draws": False}, "", ["nothing to draw on"]),
     ],
 )
-def test_an_error_of_drawing_is_logged_as_such_and_not_said_of_the_server(page: Page, asked, said, logged):
+def test_an_error_of_drawing_is_logged_as_such_and_not_said_of_the_server(page: Page, asked, said, uncaught):
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.message))
     assert page.evaluate(ASK, asked) == [said, False]
     page.evaluate("0")  # what was logged has come
-    assert errors == logged
+    assert errors == uncaught
 
 
 FIELD = """async () => {
