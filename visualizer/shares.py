@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from model.texts import texts_of
 
 say = texts_of(__name__)
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """``62%``; a share that is neither nothing nor everything is never written as such."""
+    """``62%``, or ``NaN``; a share that is neither nothing nor everything is never written as such."""
+    if math.isnan(share):
+        return "NaN"
     least = 10**-digits
     if 0 < 100 * share < least / 2:
         return say("under", percent=f"{least:g}%")

@@ -93,7 +93,7 @@ class Reader:
             name = "decoder_attention_mask" if self._has_source else "attention_mask"
             inputs[name] = added_mask(self._checkpoint, rows)
         cached = {of_cache: cache} if self._cached else {}
-        said = in_place_of_errors(self._checkpoint.name, self._takes_no_mask)
+        said = in_place_of_errors(self._checkpoint, self._takes_no_mask)
         with self._checkpoint.lock, torch.no_grad():
             encoded = self._encoded
             with said, watch(model, keep="attentions", to="cpu") as trace:

@@ -71,7 +71,7 @@ def run(
     Raises:
         ValueError: as ``in_place_of_errors``.
     """
-    model, said = checkpoint.model, in_place_of_errors(checkpoint.name, refusal)
+    model, said = checkpoint.model, in_place_of_errors(checkpoint, refusal)
     with said, checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu", edits=edits) as trace:
         output = _output(checkpoint, encoding.inputs)
     tokens = tuple(piece.text for piece in encoding.pieces)
@@ -130,12 +130,12 @@ def added_mask(checkpoint: Checkpoint, allowed: Tensor) -> Tensor:
 
 
 @contextmanager
-def in_place_of_errors(name: str, refusal: str) -> Iterator[None]:
+def in_place_of_errors(checkpoint: Checkpoint, refusal: str) -> Iterator[None]:
     """Say one sentence in place of whatever a model's own code raises.
 
     Args:
-        name: what the model is called.
-        refusal: the sentence, such as that it takes no mask; "" says what PyTorch says.
+        checkpoint: the model.
+        refusal: the sentence, such as that it takes no mask; "" says what else it reads, or what PyTorch says.
 
     Raises:
         ValueError: with the sentence.
@@ -150,9 +150,20 @@ def in_place_of_errors(name: str, refusal: str) -> Iterator[None]:
             raise ValueError(refusal) from error
         if isinstance(error, ValueError):
             raise
+        name = checkpoint.name
+        if others := _reads_beside_text(checkpoint.model):
+            said = f"{name} reads {' and '.join(others)} beside text: text alone is no input for it."
+            raise ValueError(said) from error
         _logger.exception("the code of %s failed", name)
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(f"The code of {name} fails on this text: {reason}") from error
+
+
+def _reads_beside_text(model: nn.Module) -> list[str]:
+    """What else a model reads, such as images."""
+    read = getattr(model, "input_modalities", "text")
+    kinds = [read] if isinstance(read, str) else read
+    return ["images" if kind == "image" else kind for kind in kinds if kind != "text"]
 
 
 def memory_of_run(checkpoint: Checkpoint, encoding: Tokenized, keep: Keep) -> int:

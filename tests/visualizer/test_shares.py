@@ -21,6 +21,7 @@ from visualizer.shares import percent
         (0.1184, 1, "11.8%"),
         (0.99996, 1, "over 99.9%"),
         (1.0, 1, "100.0%"),
+        (float("nan"), 0, "NaN"),
     ],
 )
 def test_a_share_that_is_neither_nothing_nor_everything_is_never_written_as_such(share, digits, expected):

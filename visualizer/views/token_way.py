@@ -65,7 +65,11 @@ def render(run: Run, selection: Selection) -> None:
 def _nothing_to_follow(run: Run) -> str:
     if run.seen is None:
         return say("no_way")
-    return say("no_stream") if run.parameters else say("no_parameters")
+    if not run.parameters:
+        return say("no_parameters")
+    not_a_number = (path for path, stage in run.trace.items() if bool(stage.value.isnan().any()))
+    first = next(not_a_number, None)
+    return say("no_stream") if first is None else say("of_nan", stage=first)
 
 
 def _choose(run: Run, stack: str) -> None:

@@ -410,7 +410,11 @@ def test_a_model_whose_code_fails_on_a_text_is_refused_in_a_sentence(view, tmp_p
     assert not app.exception
 
 
-def test_a_model_that_needs_more_than_a_text_is_refused_in_a_sentence(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("read", "sentence"),
+    [("text", "fails on this text"), (("image", "text"), "reads images beside text")],
+)
+def test_a_model_that_needs_more_than_a_text_is_refused_in_a_sentence(read, sentence, tmp_path, monkeypatch):
     folder = str(saved("llama", tmp_path))
     checkpoint = open_checkpoint(cost_of(folder), lambda *_: None)
 
@@ -418,10 +422,22 @@ def test_a_model_that_needs_more_than_a_text_is_refused_in_a_sentence(tmp_path, 
         return pixel_values.shape
 
     monkeypatch.setattr(checkpoint.model, "forward", forward)
+    monkeypatch.setattr(type(checkpoint.model), "input_modalities", read)
     query = {"pretrained_model": folder, "text": "the cat", "source": "pretrained", "weights": "pretrained"}
     app = open_app(view="heads", **query)
-    assert ["fails on this text" in error.value for error in app.error] == [True]
+    assert [sentence in error.value for error in app.error] == [True]
     assert not app.exception
+
+
+def test_where_a_model_comes_to_nan_its_way_says_where(tmp_path):
+    folder = str(saved("llama", tmp_path))
+    model = LlamaForCausalLM.from_pretrained(folder)
+    model.model.layers[0].self_attn.q_proj.weight.data[0] = float("nan")
+    model.save_pretrained(folder)
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat", "source": "pretrained", "weights": "pretrained"}
+    (info,) = open_app(view="way", **query).info
+    assert info.value.startswith("No way can be followed here: model.layers.0.self_attn.q_proj.linear holds NaN")
 
 
 def test_where_no_two_masks_are_compared_a_run_is_kept_and_another_text_is_b(tmp_path):
