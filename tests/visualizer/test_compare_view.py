@@ -18,8 +18,9 @@ from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import without_layer
 from visualizer.settings.fields import changed
 from visualizer.settings.settings import Selection, Settings
-from visualizer.views.compare import dials_of_both, in_hundredths
+from visualizer.views.compare import dials_of_both
 from visualizer.views.comparison import downstream, shift
+from visualizer.views.what_changed import in_hundredths
 
 TWELVE = "the cat saw the dog and then it ran to the tree"
 MODULES = [f"encoder.layers.{layer}.self_attention" for layer in range(2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -10,7 +9,6 @@ from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
-import torch
 
 from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
 from headlight.masks.intents import Intent
@@ -40,7 +38,7 @@ from visualizer.settings.dials import MASKS_OF_BOTH, before_turning, dials_of, p
 from visualizer.settings.link import MAX_URL_TEXT, left_out_of_link, write_query
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
-from visualizer.settings.settings import Selection, Settings, default_stage, in_mask_order, mask_title
+from visualizer.settings.settings import Selection, Settings, default_stage, in_mask_order
 from visualizer.shares import percent
 from visualizer.stages.attention import agreement
 from visualizer.stages.check_line import check_line
@@ -50,21 +48,16 @@ from visualizer.state.expectations import is_covered
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
-    Shift,
     differences,
     downstream,
-    has_same_mask,
     has_same_rows,
     has_same_shapes,
-    most_freed,
-    opened,
     predictions,
-    same_mask_note,
-    shift,
 )
 from visualizer.views.outcome import outcome
 from visualizer.views.predict.ask import ask_cells, asked_bar, is_revealed
 from visualizer.views.predict.questions import asked_of_layers
+from visualizer.views.what_changed import account_of, place_of, say_opened, what_changed
 from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)
@@ -99,8 +92,8 @@ def render(run: Run, selection: Selection) -> None:
     module = same[min(selection.layer, len(same) - 1)]
     if selection.hidden:
         if _is_revealed(a, b, same, selection):
-            _say_opened(a, b, module, batch, selection.head)
-            st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
+            say_opened(a, b, module, batch, selection.head)
+            st.markdown(account_of(a, b, module, place_of(a, module, selection), batch))
         return
     if b.interventions:  # what comes of an edit says more than the weights of one attention
         outcome(a, b, batch, selection)
@@ -111,7 +104,7 @@ def render(run: Run, selection: Selection) -> None:
     _grids(run, picture, selection, titles, dials_of_both(run, picture, selection))
     if not b.interventions:
         outcome(a, b, batch, selection)
-    _what_changed(a, b, module, selection, batch)
+    what_changed(a, b, module, selection, batch)
     with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)) if run.repeat is None else (("A", a),):
             line = check_line(agreement(compared, module))
@@ -331,126 +324,6 @@ def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:
     if b.example is not None:
         return say("side_b", title=say("as_published"))
     return title_of_side("b", names, is_edited=bool(b.interventions))
-
-
-def _what_changed(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """Say why nothing changed or, folded, what the query that lost most weight, and the selected one, lost."""
-    if has_same_mask(a, b, module):
-        _same_masks(a, b, module, selection, batch)
-        return
-    with st.expander(say("changed"), key="what_changed"):
-        _say_opened(a, b, module, batch, selection.head)
-        _where_it_went(a, b, module, selection, batch)
-
-
-def _same_masks(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """Say where the difference comes from at an attention that has the same masks in A and in B."""
-    masks = mask_title(a.mask_of(module).names)
-    if not b.interventions:
-        st.markdown(same_mask_note(a, b, module, masks))
-    elif torch.equal(a.trace[f"{module}.weights"].value, b.trace[f"{module}.weights"].value):
-        st.markdown(say("edited_later", masks=masks))
-    else:
-        st.markdown(say("edited", masks=masks))
-        with st.expander(say("changed"), key="what_changed"):
-            st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
-
-
-def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    selected = _selected(a, module, selection)
-    most = most_freed(a, b, module, batch=batch)
-    if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
-        st.markdown(say("largest_change", account=_account(a, b, module, most, batch)))
-    st.markdown(_account(a, b, module, selected, batch))
-
-
-def _selected(run: Run, module: str, selection: Selection) -> tuple[int, int]:
-    """The head and the query that are looked at, or the last that the run has."""
-    n_heads, n_queries, _ = run.trace[f"{module}.weights"].value.shape[1:]
-    return min(selection.head, n_heads - 1), min(selection.query, n_queries - 1)
-
-
-def _say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:
-    """Say how many cells each mask opens that the other blocks."""
-    n_heads = a.trace[f"{module}.weights"].value.shape[1]
-    head = min(head, n_heads - 1)
-    only_a, only_b = opened(a, b, module, batch=batch, head=head)
-    parts = [
-        say("opens_one", run=name, other=other) if count == 1 else say("opens", run=name, count=count, other=other)
-        for name, count, other in (("A", only_a, "B"), ("B", only_b, "A"))
-        if count
-    ]
-    said = ", ".join(parts) if parts else say("opens_same")
-    st.markdown(say("opened", layer=layer_of(module), head=a.head_label(head), said=said))
-
-
-def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:
-    """Return the account of the weight of one query, in one head."""
-    head, query = place
-    rows, columns = a.axes(f"{module}.weights")
-    moved = shift(a, b, module, batch=batch, head=head, query=query)
-    return say(
-        "account",
-        layer=layer_of(module),
-        head=a.head_label(head),
-        query=query,
-        label=markdown_safe(rows.labels[query]),
-        said=_sentence(moved, columns),
-    )
-
-
-def _sentence(moved: Shift, keys: Axis) -> str:
-    """Say what happened to the weight of one query."""
-    if not moved.has_key:
-        return say("no_key")
-    freed, lost = in_hundredths([moved.freed, sum(moved.other_losses)])
-    gains = _gains(moved, keys, freed + lost)
-    n_lost = len(moved.other_losses)
-    losses = say("one_lost", lost=lost / 100) if n_lost == 1 else say("some_lost", count=n_lost, lost=lost / 100)
-    if not moved.blocked_keys:
-        return say("none_blocked", gains=gains, losses=losses) if lost else say("same_weights")
-    blocked = say("this_key") if moved.blocked_keys == 1 else say("these_keys", count=moved.blocked_keys)
-    if not freed and not lost:
-        return say("nothing_freed", blocked=blocked)
-    taken = say("freed", blocked=blocked, freed=freed / 100)
-    if lost:
-        taken = say("freed_and_lost", freed=taken, losses=losses)
-    return say("went_to", freed=taken, gains=gains) if gains else say("none_gained", freed=taken)
-
-
-def _gains(moved: Shift, keys: Axis, total: int) -> str:
-    """Say which keys gained, in numbers that add up to ``total`` hundredths as far as the weights themselves do.
-
-    A key whose gain rounds to nothing is one of the others.
-    """
-    parts = [gain for _, gain in moved.gains] + ([sum(moved.other_gains)] if moved.other_gains else [])
-    if abs(sum(parts) - total / 100) > _ROUNDED:
-        total = round(100 * sum(parts))  # a row that does not sum to one, in a model broken on purpose
-    shown = in_hundredths(parts, total)
-    named = [
-        say("gain", key=key, label=markdown_safe(keys.labels[key]), gain=hundredths / 100)
-        for (key, _), hundredths in zip(moved.gains, shown, strict=False)
-        if hundredths
-    ]
-    count = len(moved.gains) + len(moved.other_gains) - len(named)
-    if not count:
-        return ", ".join(named)
-    together = shown[-1] if moved.other_gains else 0
-    rest = f"+{together / 100:.2f}" if together else say("little")
-    others = say("one_other", rest=rest) if count == 1 else say("others", count=count, rest=rest)
-    return say("gains_and_others", named=", ".join(named), others=others) if named else others
-
-
-_ROUNDED = 0.01
-
-
-def in_hundredths(parts: Sequence[float], total: int | None = None) -> list[int]:
-    """Each part in whole hundredths, up or down so that they add up to the total, rounded, or to the one given."""
-    exact = [100 * part for part in parts]
-    down = [math.floor(part) for part in exact]
-    missing = (round(sum(exact)) if total is None else total) - sum(down)
-    most_cut = sorted(range(len(exact)), key=lambda i: down[i] - exact[i])
-    return [part + (i in most_cut[:missing]) for i, part in enumerate(down)]
 
 
 def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> None:
