@@ -19,7 +19,7 @@ from visualizer.settings.gallery import GALLERY
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.checks import Check
-from visualizer.views import step
+from visualizer.views.computation import COMPUTATION
 
 APP = str(Path(__file__).parents[1] / "app.py")
 VIEWS = tuple(FIELDS["view"].choices)
@@ -33,7 +33,7 @@ def open_app(**query: str) -> AppTest:
     """
     app = AppTest.from_file(APP, default_timeout=60)
     app.session_state[sidebar.MORE] = True
-    app.session_state[step.COMPUTATION] = True
+    app.session_state[COMPUTATION] = True
     for name, value in (query or {"view": "step"}).items():
         app.query_params[name] = value
     return app.run()
@@ -348,7 +348,7 @@ def checks_of(app: AppTest) -> Expander:
 
 def test_a_check_that_fails_opens_by_itself_and_is_red(monkeypatch):
     failing = (Check("every row sums to one", False), Check("no NaN", True))
-    monkeypatch.setattr("visualizer.views.step.checks", lambda *_: failing)
+    monkeypatch.setattr("visualizer.views.computation.checks", lambda *_: failing)
     checked = checks_of(open_app())
     assert checked.label == ":red[:material/cancel:] :red[**1 of 2 checks failed**] · shapes and code"
     assert checked.proto.expanded

@@ -160,7 +160,7 @@ def in_place_of_errors(checkpoint: Checkpoint, refusal: str) -> Iterator[None]:
 
 
 def _reads_beside_text(model: nn.Module) -> list[str]:
-    """What else a model reads, such as images."""
+    """Everything that a model reads beside text, such as images."""
     read = getattr(model, "input_modalities", "text")
     kinds = [read] if isinstance(read, str) else read
     return ["images" if kind == "image" else kind for kind in kinds if kind != "text"]

@@ -22,7 +22,7 @@ from visualizer.components.picture import Picture
 from visualizer.routes.address import read_picture_address
 from visualizer.routes.answers import answer_picture
 from visualizer.server.mount import component_of
-from visualizer.views.step import COMPUTATION
+from visualizer.views.computation import COMPUTATION
 from visualizer.work.live import moving_at
 
 APP = str(Path(__file__).parents[2] / "app.py")

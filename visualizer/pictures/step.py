@@ -17,6 +17,7 @@ from visualizer.runs.paths import with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
 from visualizer.stages.checks import is_exact
+from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import most_heads
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.operations import Read, read_by_step
@@ -109,6 +110,11 @@ def place_in(run: Run, selection: Selection) -> Place:
         raise ValueError(f"There is no stage {selection.stage} in this run.")
     n_heads = run.n_heads(path) or most_heads(run)
     return Place(path, min(selection.batch, run.batch_size(path) - 1), min(selection.head, n_heads - 1))
+
+
+def place_of(cell: Cell) -> Place:
+    """The place of a cell."""
+    return Place(cell.path, cell.batch, cell.head, (cell.row, cell.column))
 
 
 def equation(run: Run, place: Place) -> StepPicture:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
-from torch import Tensor
 
 from model.texts import texts_of
 from visualizer.colors import ROLES
@@ -15,18 +14,15 @@ from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
-from visualizer.glossary import Piece, entries_of_formula, shape_pieces
 from visualizer.guide.walking import light_at
 from visualizer.pictures.step import (
-    Place,
     StepPicture,
     equation,
     every_head,
     every_part,
     first_drawn,
-    holds,
     map_of,
-    signs_of,
+    place_of,
 )
 from visualizer.routes.address import MOST_IN_MESSAGE, picture_address
 from visualizer.runs.head_notes import blocking, head_note
@@ -34,19 +30,15 @@ from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.recorded import token_of
 from visualizer.runs.run import Run
-from visualizer.runs.watched import in_bytes
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
-from visualizer.settings.settings import FIELDS, Depth, Selection
+from visualizer.settings.settings import Depth, Selection
 from visualizer.shares import percent
-from visualizer.stages.check_line import all_hold, check_line, summary_line
-from visualizer.stages.checks import summarize
 from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import cell_at, largest_score
-from visualizer.stages.numpy_lines import notes
-from visualizer.stages.operands import Operand, used
-from visualizer.stages.operations import code_of, is_attention
+from visualizer.stages.operands import Operand
+from visualizer.stages.operations import is_attention
 from visualizer.stages.panels import is_table, operand_panel, part_around, rows_of_table, stage_panel, to_array
 from visualizer.stages.registry import (
     checks,
@@ -54,16 +46,15 @@ from visualizer.stages.registry import (
     entry_of,
     explanation_in_pieces,
     formula_of,
-    numpy_line,
     operands_of,
 )
-from visualizer.stages.source_lines import code_line
 from visualizer.state import state, widgets
 from visualizer.state.expectations import is_covered
 from visualizer.state.places import go_to, look_at, show_heads
 from visualizer.state.theme import theme
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.citation import verdicts
+from visualizer.views.computation import computation
 from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed
 from visualizer.views.predict.questions import OF_TOKENS, TokenQuestion, asked_at, gives_away, result_at
 from visualizer.views.save_run import save_run
@@ -79,11 +70,6 @@ MOST_STAGES = 256
 
 MOST_HEADS = 64
 """The most heads that are drawn below each other."""
-
-COMPUTATION = "computation"
-"""The line with the checks, the shapes and the code, which opens."""
-
-_FAILED = "failed_computation"
 
 N_LIKELY = 10
 """The number of most likely tokens that are drawn."""
@@ -116,7 +102,7 @@ def render(run: Run, selection: Selection) -> None:
             st.caption(markdown_safe(said))
     _head_note(run, cell)
     _derivation(run, cell)
-    _computation(run, cell, selection.depth, with_facts=not selection.hidden)
+    computation(run, cell, selection.depth, with_facts=not selection.hidden)
     charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     if not selection.hidden:  # other heads are questions of their own
         _every_part(run, cell, selection)
@@ -187,7 +173,7 @@ def _is_asked_elsewhere(run: Run, operand: Operand, cell: Cell) -> bool:
 
 def _picture(run: Run, cell: Cell, selection: Selection) -> None:
     """The inputs and the output of the stage, side by side; a path lights a part of the output."""
-    picture = equation(run, _place(cell))
+    picture = equation(run, place_of(cell))
     first_row, first_column = first_drawn(picture.panels[-1])
 
     def select(event: object) -> None:
@@ -222,10 +208,6 @@ def _looked_up(run: Run, cell: Cell) -> int:
         if is_table(run, operand) and run.axes(cell.path)[0].sequence:
             return rows_of_table(run, operand).index(run.token_id(cell.path, cell.row))
     return -1
-
-
-def _place(cell: Cell) -> Place:
-    return Place(cell.path, cell.batch, cell.head, (cell.row, cell.column))
 
 
 def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
@@ -298,24 +280,6 @@ def _part(part: range, size: int) -> str:
     return say("part", first=part.start, last=part.stop - 1, size=size)
 
 
-def _symbols(run: Run, path: str) -> None:
-    """The symbols of the formula, each with its name."""
-    formula = formula_of(run, path)
-    if run.seen is not None or not formula:  # a step has symbols of its own
-        return
-    named = [Piece(f"{entry.symbol} {entry.name}".lstrip(), entry.name) for entry in entries_of_formula(formula)]
-    if named:
-        mount(words([[piece] for piece in named], look="symbols", key="symbols"))
-
-
-def _depth(depth: Depth) -> None:
-    field = FIELDS["depth"]
-    (other,) = (name for name in field.choices if name != depth)
-    step = state.callback(state.select, depth=other)
-    label = say("other_text", depth=field.choices[other])
-    st.button(label, key="other_depth", help=field.help, on_click=step, type="tertiary")
-
-
 def _head_note(run: Run, cell: Cell) -> None:
     """Say what keeps the head from doing what its name says, where something does."""
     module = run.trace[cell.path].module_path
@@ -332,89 +296,9 @@ def _head_note(run: Run, cell: Cell) -> None:
         st.caption(f"{run.head_label(cell.head)}: {note}")
 
 
-def _computation(run: Run, cell: Cell, depth: Depth, *, with_facts: bool) -> None:
-    """Draw the computation, in shapes and in code, and what must hold of it: one line that opens.
-
-    The facts are those of every head and row. The way to the other words for the stage stands there too. All of it
-    is drawn while it is open: what colours the code alone is a file of 1.5 MB.
-    """
-    path = cell.path
-    found = checks(run, path) if with_facts else ()
-    summary = say("checked", checks=summary_line(found)) if found else say("unchecked")
-    fails = not all_hold(found)
-    drawer = st.expander(summary, expanded=fails, key=_FAILED if fails else COMPUTATION, on_change="rerun")
-    if not drawer.open:
-        return
-    with drawer:
-        if run.seen is None:
-            _depth(depth)
-        _symbols(run, path)
-        if with_facts:
-            _range(run.trace[path].value)
-            st.markdown("\n\n".join(check_line(check) for check in found))
-        mount(words(_shapes(run, _place(cell)), look="code", key="shapes"))
-        _code(run, path)
-
-
-def _range(value: Tensor) -> None:
-    """The least, the greatest and the mean number, the type, and the memory."""
-    if not value.is_complex() and bool(value.isfinite().any()):
-        numbers = summarize(value)
-        st.markdown(say("numbers", least=numbers.least, greatest=numbers.greatest, mean=numbers.mean))
-    st.caption(f"{str(value.dtype).removeprefix('torch.')} · {in_bytes(value.nbytes)}")
-
-
-def _code(run: Run, path: str) -> None:
-    """The line of PyTorch that computed it, and beside it the same in NumPy."""
-    stage = run.trace[path]
-    if isinstance(stage, OperationStage):
-        if (recorded := code_of(stage)) is not None:
-            st.caption(say("pytorch_recorded"))
-            st.code(recorded, language="python", wrap_lines=True)
-        return
-    pytorch, numpy = st.columns(2, gap="medium")
-    code, same = code_line(run.trace[path]), numpy_line(run, path)
-    with pytorch:
-        st.caption(say("pytorch", place=code.place))
-        st.code(code.code, language="python", wrap_lines=True)
-    if same is None:
-        return
-    with numpy:
-        st.caption(say("numpy_with_notes", notes=said) if (said := notes(same)) else say("numpy"))
-        st.code(same.code, language="python", wrap_lines=True)
-
-
-def _shapes(run: Run, place: Place) -> list[tuple[Piece, ...]]:
-    """The formula in shapes, one line for each input and one for the output, symbolic and concrete."""
-    stage, operands = run.trace[place.path], operands_of(run, place.path)
-    inputs = [(sign, *_shape(run, one)) for sign, one in zip(signs_of(run, place), operands, strict=True)]
-    result = ("=" if holds(run, place) else "→") if inputs else ""
-    lines = [*inputs, (result, stage.name, stage.shape_text)]
-    width = max(len(name) for _, name, _ in lines)
-    return [
-        (Piece(f"{operator or ' ':<5} {name:<{width}}  "), *shape_pieces(shape)) for operator, name, shape in lines
-    ]
-
-
-def _shape(run: Run, operand: Operand) -> tuple[str, str]:
-    """The name and the shape of an input as the computation uses it."""
-    if operand.is_parameter:
-        sizes = used(run, operand).shape
-        name = ".".join(operand.source.split(".")[-2:]) + (
-            f"[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else ""
-        )
-        return name, str(tuple(reversed(sizes) if operand.transposed else sizes))
-    stage = run.trace[operand.source]
-    if operand.transposed:
-        return say("transposed", name=stage.name), replace(
-            stage, dims=(*stage.dims[:-2], stage.dims[-1], stage.dims[-2])
-        ).shape_text
-    return stage.name, stage.shape_text
-
-
 def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
     """Draw the parts that lie side by side in a fused projection."""
-    picture = every_part(run, _place(cell))
+    picture = every_part(run, place_of(cell))
     panels = picture.panels
     if not panels:
         return
@@ -435,7 +319,7 @@ def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
 def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
     if not 1 < (run.n_heads(cell.path) or 1) <= MOST_HEADS:
         return
-    picture = every_head(run, _place(cell))
+    picture = every_head(run, place_of(cell))
     first_row, first_column = first_drawn(picture.panels[0])
 
     def select(event: object) -> None:

@@ -10,7 +10,7 @@ from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
-from visualizer.views import step
+from visualizer.views.computation import COMPUTATION
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_token_a_head_a_stage_and_a_cell_are_chosen_in_the_pictures():
 
 
 def test_a_map_of_many_stages_is_fetched_and_each_of_them_can_be_chosen(monkeypatch):
-    monkeypatch.setattr(step, "MOST_STAGES", 10)
+    monkeypatch.setattr("visualizer.views.step.MOST_STAGES", 10)
     app = open_app(d_ff="16")
     (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("-stage_map"))
     header = header_of(drawn)
@@ -124,7 +124,7 @@ def test_the_checks_the_shapes_and_the_code_are_one_line_that_opens():
     opened = checks_of(app)
     assert opened.label == ":green[:material/check_circle:] 5 checks passed · shapes and code"
     assert len(opened.code) == 2
-    app.session_state[step.COMPUTATION] = False
+    app.session_state[COMPUTATION] = False
     closed = checks_of(app.run())
     assert closed.label == opened.label
     assert not closed.children

@@ -26,7 +26,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import Settings
 from visualizer.stages import operations
 from visualizer.stages.registry import checks, operands_of
-from visualizer.views import step
+from visualizer.views.computation import COMPUTATION
 from visualizer.views.watched import recordings
 from visualizer.views.watched.judged_trace import attentions_that_look_ahead
 from visualizer.views.watched.make_example import TOKENS, example_trace
@@ -36,7 +36,7 @@ APP = str(Path(__file__).parents[4] / "app.py")
 
 def open_app(**query: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=60)
-    app.session_state[step.COMPUTATION] = True
+    app.session_state[COMPUTATION] = True
     for name, value in {"view": "watched", **query}.items():
         app.query_params[name] = value
     return app.run()
