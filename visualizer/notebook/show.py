@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,9 @@ from visualizer.runs.recording_run import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_trace, attention_in
 from visualizer.runs.watched import WatchedRun
-from visualizer.settings.fields import changed, fields_of
-from visualizer.settings.fitting import fitted
-from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.fields import Field
+from visualizer.settings.link import as_text, read_unchanged
+from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.informative import cell_at
 
 say = texts_of(__name__)
@@ -48,7 +49,6 @@ MANY, VERY_MANY, MOST = 2**18, 2**23, 2**25
 """More weights travel in steps of 16 bits, in steps of 8, or are refused: a notebook keeps what it shows."""
 
 _SHORT = {"heads": "n_heads", "layers": "n_layers"}
-_ONE_OR_MORE = ("mask", "mask_a", "mask_b", "shown")
 
 
 def show(
@@ -72,6 +72,8 @@ def show(
     Raises:
         ValueError: a name or a value is none that there is, or nothing can be run; the message is one sentence.
     """
+    if not isinstance(seen, (Trace, Recorded, NoneType)):
+        raise ValueError(say("no_trace", kind=type(seen).__name__))
     settings, selection = _read(chosen)
     views = _VIEWS if seen is None else _VIEWS_OF_TRACE
     if view not in views:
@@ -89,6 +91,8 @@ def show(
     run = compute_run(settings)
     if run.complaints:
         raise ValueError(run.complaints[0])
+    if "stage" in chosen:
+        place_in(run, selection)  # refuses one that the run has not
     pictures = _VIEWS[view](run, run.nearest(selection))
     trace = as_trace(run)
     return Shown(title, pictures, tuple(trace), run.tokens["source"].tokens)
@@ -108,7 +112,7 @@ def attention(
         weights: (Tq, Tk), (H, Tq, Tk) or (L, H, Tq, Tk), each from 0 to 1, or NaN in a row that has no key left; or
             one (1, H, Tq, Tk) or (H, Tq, Tk) for each layer, as Transformers' ``output_attentions`` gives them; or
             the output itself that has them.
-        tokens: the text or the id of each query, and of each key where ``keys`` are not given.
+        tokens: the text or the id of each query, and of each key where ``keys`` are not given; (Tq) or (1, Tq).
         keys: the text or the id of each key.
         mask: bool, True = may attend, broadcastable to (L, H, Tq, Tk); what it blocks is hatched.
         title: what stands above the picture.
@@ -152,7 +156,7 @@ def attention(
 
 
 def _texts(tokens: Sequence[object] | Tensor) -> tuple[str, ...]:
-    return tuple(map(str, tokens.tolist() if isinstance(tokens, Tensor) else tokens))
+    return tuple(map(str, tokens.flatten().tolist() if isinstance(tokens, Tensor) else tokens))
 
 
 def _layers(weights: ArrayLike | Tensor | Sequence[Tensor]) -> Tensor:
@@ -177,8 +181,10 @@ def _layers(weights: ArrayLike | Tensor | Sequence[Tensor]) -> Tensor:
 
 def _tensor(values: ArrayLike | Tensor) -> Tensor:
     try:
-        return values.detach().cpu() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
-    except (TypeError, ValueError):
+        if isinstance(values, Tensor):
+            return values.detach().cpu().to_dense()
+        return torch.from_numpy(np.array(values))
+    except (TypeError, ValueError, NotImplementedError):
         raise ValueError(say("no_numbers", kind=type(values).__name__)) from None
 
 
@@ -196,17 +202,26 @@ def _read(chosen: Mapping[str, Any]) -> tuple[Settings, Selection]:
     """The settings and the places that are named.
 
     Raises:
-        ValueError: there is no such name.
+        ValueError: a name or a value is none that there is.
     """
-    of_settings, of_selection = fields_of(Settings).keys(), fields_of(Selection).keys()
-    found: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    query: dict[str, list[str]] = {}
     for name, value in chosen.items():
-        known = _SHORT.get(name, name)
-        if known not in of_settings | of_selection:
+        field = FIELDS.get(_SHORT.get(name, name))
+        if field is None:
             raise ValueError(say("no_setting", name=name))
-        is_one = known in _ONE_OR_MORE and isinstance(value, str)
-        found[known not in of_settings][known] = (value,) if is_one else value
-    return fitted(Settings(**found[0])), changed(Selection(), **found[1])
+        query[field.name] = [_as_in_link(field, value)]
+    return read_unchanged(query, FIELDS.values())
+
+
+def _as_in_link(field: Field, value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, str):
+        return value
+    if field.kind == "text":
+        raise ValueError(say("no_text", name=field.name, kind=type(value).__name__))
+    try:
+        return as_text(field, () if value is None and field.kind == "names" else value)
+    except TypeError:
+        raise ValueError(say("no_names", name=field.name, kind=type(value).__name__)) from None
 
 
 def _of_trace(trace: Trace, title: str, selection: Selection, *, are_named: bool = True) -> Shown:

@@ -49,7 +49,7 @@ def test_what_transformers_gives_is_taken_as_it_comes():
     layers = tuple(weights_of(1, 2, 3, 3) + i * 0 for i in range(4))
     _, arrays = numbers_of(headlight.attention(layers, TOKENS))
     np.testing.assert_array_equal(arrays["weights"], torch.cat(layers).numpy())
-    header, same = numbers_of(headlight.attention(SimpleNamespace(attentions=layers), torch.tensor([7, 8, 9])))
+    header, same = numbers_of(headlight.attention(SimpleNamespace(attentions=layers), torch.tensor([[7, 8, 9]])))
     assert header["rows"]["labels"] == ["7", "8", "9"]
     np.testing.assert_array_equal(same["weights"], arrays["weights"])
     _, same = numbers_of(headlight.attention(torch.cat(layers).tolist(), TOKENS))
@@ -89,10 +89,14 @@ def test_keys_can_be_other_tokens():
         ({"weights": [torch.ones(2, 1, 3, 3) / 3]}, "There are 2 sequences in each layer"),
         ({"weights": {"layer": torch.eye(3)}}, "An array of numbers is needed, and this is a dict."),
         ({"weights": torch.eye(3), "mask": "causal"}, "An array of numbers is needed, and this is a str."),
+        ({"weights": torch.empty(3, 3, device="meta")}, "An array of numbers is needed, and this is a Tensor."),
         ({"weights": torch.ones(3)}, "and these are (3,)"),
         ({"weights": torch.ones(2, 0, 0)}, "none of them empty"),
-        ({"weights": torch.eye(3), "tokens": ["a"]}, "There are 1 texts for 3 queries."),
-        ({"weights": torch.ones(2, 3) / 3, "tokens": ["a", "b"]}, "There are 2 texts for 3 keys."),
+        ({"weights": torch.eye(3), "tokens": ["a"]}, "The number of texts is 1, and that of queries is 3."),
+        (
+            {"weights": torch.ones(2, 3) / 3, "tokens": ["a", "b"]},
+            "texts is 2, and that of keys is 3.",
+        ),
         ({"weights": torch.eye(3), "mask": torch.zeros(3, 3)}, "A mask is of bool"),
         ({"weights": torch.eye(3), "mask": torch.ones(2, 2, dtype=torch.bool)}, "A mask of shape (2, 2)"),
         ({"weights": [torch.eye(3), torch.eye(2)]}, "The layers have weights of different shapes"),
@@ -116,6 +120,14 @@ def test_other_tokens_of_the_run_that_was_kept_are_named_with_those_of_this_one(
     assert header["rows"]["labels"] == header["columns"]["labels"] == ["a", "b", "c / d"]
 
 
+@pytest.mark.parametrize(("mask", "names"), [(None, ()), ((), ()), (["padding", "causal"], ("causal", "padding"))])
+def test_masks_are_named_as_in_a_call_of_python(mask, names):
+    _, arrays = numbers_of(headlight.show(text="a b c", mask=mask, n_heads=2.0))
+    run = compute_run(fitted(Settings(text="a b c", n_heads=2, mask=names)))
+    weights = run.trace["encoder.layers.0.self_attention.weights"].value[0]
+    np.testing.assert_array_equal(arrays["weights"][0], weights.numpy())
+
+
 def test_the_heads_of_settings_are_those_of_the_app():
     _, arrays = numbers_of(headlight.show(text="a b c", heads=2, mask="causal", weights="random"))
     run = compute_run(fitted(Settings(text="a b c", n_heads=2, mask=("causal",), weights="random")))
@@ -130,6 +142,13 @@ def test_the_heads_of_settings_are_those_of_the_app():
         ({"colour": "red"}, "There is no setting colour"),
         ({"view": "train"}, "There is no view train: heads, step, compare, way are."),
         ({"text": " "}, "There is nothing to run yet"),
+        ({"text": 5}, "text is text, and this is a int."),
+        ({"seen": "a b"}, "A trace is shown, as headlight.watch gives it, and this is a str"),
+        ({"heads": "many"}, "n_heads=many is not a number."),
+        ({"heads": 0}, "n_heads=0 is not between 1 and"),
+        ({"mask": "diagonal"}, "mask=diagonal is not none or a list of different names from causal"),
+        ({"mask": ("causal", 2)}, "mask takes names, and this is a tuple."),
+        ({"text": "a", "view": "step", "stage": "encoder.atention"}, "There is no stage encoder.atention"),
         ({"text": "a", "architecture": "attention", "view": "way"}, "An attention alone has no residual stream."),
     ],
 )
