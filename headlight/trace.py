@@ -20,6 +20,9 @@ from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, writ
 from headlight.stages import Stage
 from model.tracing import nearest
 
+Tokens = Sequence[object] | Tensor
+"""The text or the id of each token of a sequence."""
+
 
 class Trace(Sequence[Attention]):
     """The attentions of the passes that were watched, in the order computed; by number or by path.
@@ -129,33 +132,35 @@ class Trace(Sequence[Attention]):
         if sentence not in self._notes:
             self._notes.append(sentence)
 
-    def save(
-        self, path: str | Path, *, tokens: Sequence[str] = (), target: Sequence[str] = (), parameters: bool = False
-    ) -> None:
+    def save(self, path: str | Path, *, tokens: Tokens = (), target: Tokens = (), parameters: bool = False) -> None:
         """Write everything that is kept into a file, in the safetensors format.
 
         Args:
             path: where to; ``.headlight`` is the usual ending.
-            tokens: the text of each token, to be shown beside the numbers.
+            tokens: the text or the id of each token, to be shown beside the numbers.
             target: the same of a decoder beside an encoder.
             parameters: whether the parameters that the stages name are written too, which can take far more than
                 the rest; with them each number of a stage can be followed back to those it was computed from.
         """
         write(self._content(tokens, target, parameters), path)
 
-    def to_bytes(
-        self, *, tokens: Sequence[str] = (), target: Sequence[str] = (), parameters: bool = False
-    ) -> bytes:
+    def to_bytes(self, *, tokens: Tokens = (), target: Tokens = (), parameters: bool = False) -> bytes:
         """Return the bytes that ``save`` writes into a file."""
         return to_bytes(self._content(tokens, target, parameters))
 
-    def _content(self, tokens: Sequence[str], target: Sequence[str], parameters: bool) -> Content:
-        labels = tuple(tokens) or self.tokens
-        texts = Texts((labels,), (tuple(target),)) if target else self.texts
+    def _content(self, tokens: Tokens, target: Tokens, parameters: bool) -> Content:
+        labels = texts_of_tokens(tokens) or self.tokens
+        targets = texts_of_tokens(target)
+        texts = Texts((labels,), (targets,)) if targets else self.texts
         weights = self.parameters if parameters else {}
         return Content(
             self._attentions, tuple(self.stages.values()), self._notes, labels, weights, texts, self.inputs
         )
+
+
+def texts_of_tokens(tokens: Tokens) -> tuple[str, ...]:
+    """The text of each token; its id where that is what there is."""
+    return tuple(map(str, tokens.flatten().tolist() if isinstance(tokens, Tensor) else tokens))
 
 
 def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:

@@ -78,7 +78,9 @@ def watch(
         ValueError: ``keep`` is none of the four; an edit gives another shape, or is of a stage that was not
             computed.
         IndexError: there is no such ``item`` or no such head.
+        RuntimeError: there is no such device.
     """
+    torch.empty(0, device=to)
     options = Options(
         None if layers is None else tuple(layers), keep, item, None if heads is None else tuple(heads), to
     )

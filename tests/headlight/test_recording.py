@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 import headlight
 from headlight.attentions import Attention
+from headlight.recording import Texts
 from headlight.stages import may_write, value_of
 from tests.headlight.small_models import causal, stacked, vectors, written_out
 from tests.headlight.test_transformers_models import IDS, built
@@ -54,6 +55,12 @@ def test_a_trace_comes_back_as_it_was(trace, saved):
         assert (stage.node is not None) == is_known
         if is_known:
             assert torch.equal(value_of(stage.node, loaded.stages, loaded.parameters), stage.value)
+
+
+@pytest.mark.parametrize("ids", [[5, 6, 7], torch.tensor([[5, 6, 7]])])
+def test_ids_are_written_as_the_texts_of_their_tokens(trace, ids):
+    assert headlight.load(trace.to_bytes(tokens=ids)).tokens == ("5", "6", "7")
+    assert headlight.load(trace.to_bytes(tokens=["a"], target=ids)).texts == Texts((("a",),), (("5", "6", "7"),))
 
 
 def test_a_mask_that_layers_share_is_written_once(trace, saved):

@@ -300,6 +300,8 @@ def test_only_what_is_asked_for_is_kept():
     assert one[0].weights.shape == (1, 1, 6, 6)
     with pytest.raises(IndexError, match=r"head \(4\) must be from 0 to 3"), headlight.watch(model, heads=[4]):
         model(x)
+    with pytest.raises(RuntimeError, match="device type"), headlight.watch(model, to="gpu"):
+        model(x)
     with (
         pytest.raises(ValueError, match="weights, attentions, all"),
         headlight.watch(model, keep="everything"),

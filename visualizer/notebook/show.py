@@ -16,7 +16,7 @@ from torch import Tensor
 from headlight.attentions import Attention
 from headlight.recording import Texts
 from headlight.roles import with_named_roles
-from headlight.trace import Trace
+from headlight.trace import Tokens, Trace, texts_of_tokens
 from model import Trace as Recorded
 from model.texts import texts_of
 from visualizer.components.looks import Looks
@@ -100,9 +100,9 @@ def show(
 
 def attention(
     weights: Any,  # noqa: ANN401 - arrays of any library, or what a model returned
-    tokens: Sequence[object] | Tensor = (),
+    tokens: Tokens = (),
     *,
-    keys: Sequence[object] | Tensor = (),
+    keys: Tokens = (),
     mask: ArrayLike | Tensor | None = None,
     title: str = "",
 ) -> Shown:
@@ -122,8 +122,8 @@ def attention(
     """
     layers = _layers(getattr(weights, "attentions", weights))
     n_layers, n_heads, n_queries, n_keys = layers.shape
-    queries = _texts(tokens)
-    names = _texts(keys) or queries
+    queries = texts_of_tokens(tokens)
+    names = texts_of_tokens(keys) or queries
     for said, texts, size in (("queries", queries, n_queries), ("keys", names, n_keys)):
         if texts and len(texts) != size:
             raise ValueError(say("texts", what=said, n_texts=len(texts), size=size))
@@ -153,10 +153,6 @@ def attention(
     trace = Trace(found)
     trace.texts = Texts((names,), (queries,))
     return _of_trace(trace, title, Selection(), are_named=False)
-
-
-def _texts(tokens: Sequence[object] | Tensor) -> tuple[str, ...]:
-    return tuple(map(str, tokens.flatten().tolist() if isinstance(tokens, Tensor) else tokens))
 
 
 def _layers(weights: ArrayLike | Tensor | Sequence[Tensor]) -> Tensor:
