@@ -229,7 +229,7 @@ class Draft(Protocol):
         """Some of them were dropped."""
 
     def changed(self) -> None:
-        """They were masked or multiplied after the softmax."""
+        """They were masked, multiplied or added to after the softmax."""
 
     def mixed(self) -> None:
         """Each became a sum over all heads."""
@@ -395,7 +395,9 @@ class EagerAttentions:
     def _added(self, args: Arguments, kwargs: Keywords, output: Tensor, sign: float = 1.0) -> None:
         tensor, other = self._noted_first(args)
         note, axes = self._entry(tensor)
-        if isinstance(note, Total):
+        if self._is_draft(note):
+            note.changed()
+        if isinstance(note, Total) or self._is_draft(note):
             self._keep(output, note, axes)
         if not isinstance(note, Scores):
             return

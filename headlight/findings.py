@@ -536,8 +536,8 @@ REMARKS: Mapping[str, Said] = {
     "weighted_after_softmax": Said(
         "The weights are changed once more after the softmax",
         "note",
-        "Sums over heads, as in talking heads, or products with numbers that block nothing meet the values: the "
-        "weights are those before.",
+        "Sums over heads, as in talking heads, or products and sums with numbers that block nothing meet the "
+        "values: the weights are those before.",
         "Nothing to fix if it is meant.",
     ),
     "sums_below_one": Said(

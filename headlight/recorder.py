@@ -371,7 +371,7 @@ class EagerDraft:
         self._dropout = share
 
     def changed(self) -> None:
-        """They were masked or multiplied after the softmax."""
+        """They were masked, multiplied or added to after the softmax."""
         self._is_changed = True
 
     def mixed(self) -> None:

@@ -59,15 +59,16 @@ def roles_of(modules: Sequence[str], origins: Sequence[Origins], paths: Containe
 def _reading_themselves(modules: Sequence[str], origins: Sequence[Origins], paths: Container[str]) -> set[str]:
     """The modules that are called cross-attention and whose keys are of the same tokens as their queries.
 
-    Where an encoder stands beside their layers nothing is said: it may have been given the same tokens.
+    Where an encoder stands beside their layers nothing is said: it may have been given the same tokens. Nor is it
+    where one of them reads other tokens: the next has read them through it, as the latents of a Perceiver.
     """
     layers = _crossing_layers(modules, paths)
     if not all(module.startswith(layers) for module in modules):
         return set()
-    of_modules = zip(modules, origins, strict=True)
-    return {
-        module for module, of in of_modules if is_named_cross(module, paths) and of.query and of.query == of.key
-    }
+    crossing = [(module, of) for module, of in zip(modules, origins, strict=True) if is_named_cross(module, paths)]
+    if any(of.differ for _, of in crossing):
+        return set()
+    return {module for module, of in crossing if of.query and of.query == of.key}
 
 
 def _crossing_layers(modules: Sequence[str], paths: Container[str]) -> tuple[str, ...]:

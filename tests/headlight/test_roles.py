@@ -222,6 +222,29 @@ def test_a_memory_that_is_the_decoders_own_sequence_lets_the_future_in():
         assert {"visible_future", "own_memory"} <= {*rules[f"layers.{layer}.multihead_attn"]}
 
 
+class Latents(nn.Module):
+    """A Perceiver: latents that are learned read the tokens again and again."""
+
+    def __init__(self):
+        super().__init__()
+        self.latents = nn.Parameter(torch.randn(1, 3, WIDTH))
+        layers = (nn.ModuleDict({"cross_attn": Attend(), "self_attn": Attend()}) for _ in range(2))
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, data):
+        x = self.latents
+        for layer in self.layers:
+            x = x + layer["cross_attn"](x, data)
+            x = x + layer["self_attn"](x, x)
+        return x
+
+
+def test_latents_that_have_read_the_tokens_read_them_again():
+    model, data = Latents().eval(), torch.randn(1, N_SOURCE, WIDTH)
+    assert roles_in(model, data)[::2] == ["cross"] * 2
+    assert not headlight.check(model, data).findings
+
+
 class DecoderAlone(nn.Module):
     """A decoder that is given what another model read, and a mask of its own padding that it does not heed."""
 

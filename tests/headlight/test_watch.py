@@ -171,6 +171,27 @@ def test_what_is_masked_after_the_softmax_or_along_another_axis_is_remarked():
         assert trace[0].remarks == (remark,)
 
 
+@torch.no_grad()
+def test_weights_that_something_is_added_to_are_those_that_met_the_values_or_remarked():
+    met = []
+
+    def hard(q, k, v):  # the gradient would be that of the softmax
+        soft = (q @ k.mT).softmax(-1)
+        met.append(F.one_hot(soft.argmax(-1), soft.shape[-1]) + soft - soft.detach())
+        return met[-1] @ v
+
+    def with_itself(q, k, v):
+        return ((q @ k.mT).softmax(-1) + torch.eye(q.shape[-2])) @ v
+
+    with headlight.watch(model := stacked(hard, n_layers=1)) as trace:
+        model(vectors())
+    torch.testing.assert_close(trace[0].weights, met[0])
+    assert set(trace[0].weights.round(decimals=5).unique().tolist()) == {0.0, 1.0}
+    with headlight.watch(model := stacked(with_itself, n_layers=1)) as trace:
+        model(vectors())
+    assert trace[0].remarks == ("weighted_after_softmax",)
+
+
 def test_a_softmax_that_is_no_attention_is_not_taken_for_one():
     class Router(nn.Module):
         def __init__(self):
