@@ -223,7 +223,13 @@ class Meeting:
 
 
 class Draft(Protocol):
-    """A softmax that may turn out to be an attention, and what happens to its weights."""
+    """A softmax that may turn out to be an attention, and what happens to its weights.
+
+    Attributes:
+        has_product: whether its scores are products of queries and keys.
+    """
+
+    has_product: bool
 
     def dropped(self, share: float) -> None:
         """Some of them were dropped."""
@@ -605,7 +611,7 @@ class EagerAttentions:
             note, axes = self._entry(weights)
             if not isinstance(value, Tensor) or not self._are_activations(value):
                 continue
-            if axes is not None and self._is_draft(note):
+            if axes is not None and self._is_draft(note) and not self._has_features_for_keys(note, value):
                 axis %= weights.dim()
                 first = axes.first(axis)
                 columns = slice(first, first + weights.shape[axis])
@@ -620,6 +626,10 @@ class EagerAttentions:
                 names = [step.name for step in scores.steps if step.name] + ["exp"] * isinstance(note, Exponentials)
                 self._unweighted(tuple(names))
         return False
+
+    def _has_features_for_keys(self, draft: Draft, value: Tensor) -> bool:
+        """True for linear attention: a softmax over features meets sums over all tokens (Shen et al. 2021, 3.1)."""
+        return not draft.has_product and isinstance(self._of(value), Scores)
 
 
 Factor = tuple[Any, int, int | None]

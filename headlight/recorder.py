@@ -325,6 +325,7 @@ class EagerDraft:
     Attributes:
         n_axes: how many axes its weights have.
         n_keys: over how many numbers it goes.
+        has_product: whether its scores are products of queries and keys.
     """
 
     def __init__(
@@ -345,7 +346,7 @@ class EagerDraft:
         self._sides = (
             [_Side()] * 2 if known is None else [_Side.of(each, copied) for each in (known.query, known.key)]
         )
-        self._has_product, self._scale = known is not None, 1.0 if known is None else known.scale
+        self.has_product, self._scale = known is not None, 1.0 if known is None else known.scale
         self._read, self._weights = read, weights
         self._reduced, self._copied = reduced, copied
         self._dropout = 0.0
@@ -357,12 +358,12 @@ class EagerDraft:
     @property
     def is_attention(self) -> bool:
         """True where queries and keys, or values, are known."""
-        return self._completed is not None or self._has_product
+        return self._completed is not None or self.has_product
 
     @property
     def attention(self) -> Attention | None:
         """The attention; None where neither queries and keys nor values are known."""
-        if self._completed is not None or not self._has_product:
+        if self._completed is not None or not self.has_product:
             return self._completed
         return self._with_keys(self._axis, slice(0, self.n_keys))
 

@@ -208,6 +208,17 @@ def test_a_softmax_that_is_no_attention_is_not_taken_for_one():
     assert len(trace) == 0
 
 
+def test_a_softmax_over_features_is_no_attention():
+    def efficient(q, k, v):
+        return q.softmax(-1) @ (k.softmax(-2).mT @ v)
+
+    model = stacked(efficient, n_layers=1)
+    with headlight.watch(model) as trace:
+        model(vectors())
+    assert len(trace) == 0
+    assert "no attention was seen" in trace.notes[0]
+
+
 def test_additive_attention_is_seen_by_what_it_does_with_values():
     class Additive(nn.Module):
         def __init__(self):
