@@ -563,7 +563,7 @@ class EagerAttentions:
         is_plain: bool = False,
     ) -> None:
         axis %= output.dim()
-        if known is None and axis != output.dim() - 1:
+        if not output.numel() or (known is None and axis != output.dim() - 1):
             return
         roles: tuple[Role | Literal[""], ...] = ()
         if known is not None and axes is not None and len(axes.start) == len(known.roles):

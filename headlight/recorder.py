@@ -155,7 +155,9 @@ class Recorder:
         return with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention
 
     def add(self, running: Running, call: Call, origins: Origins) -> None:
-        """Keep a call of an attention in a module that runs."""
+        """Keep a call of an attention in a module that runs; one of no sequence at all is none."""
+        if 0 in call.shape:
+            return
         attention = Attention(
             path=running.path,
             module=running.path,

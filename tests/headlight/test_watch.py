@@ -208,6 +208,19 @@ def test_a_softmax_that_is_no_attention_is_not_taken_for_one():
     assert len(trace) == 0
 
 
+@pytest.mark.parametrize("attend", [F.scaled_dot_product_attention, lambda q, k, v: (q @ k.mT).softmax(-1) @ v])
+def test_half_of_one_sequence_is_no_attention(attend):
+    def by_halves(q, k, v):  # to save memory: of one sequence the first half is empty
+        half = len(q) // 2
+        return torch.cat([attend(q[part], k[part], v[part]) for part in (slice(0, half), slice(half, None))])
+
+    model = stacked(by_halves, n_layers=1)
+    with headlight.watch(model, keep="attentions") as trace:
+        model(vectors()[:1])
+    assert [len(attention.weights) for attention in trace] == [1]
+    assert not trace[0].remarks
+
+
 def test_a_softmax_over_features_is_no_attention():
     def efficient(q, k, v):
         return q.softmax(-1) @ (k.softmax(-2).mT @ v)
