@@ -140,3 +140,11 @@ def test_the_masks_are_pressed_in_the_picture_and_in_the_link():
     assert press("mask_a", "padding") == (["padding"], "padding")
     assert press("mask_b") == ([], "none")
     assert press("mask_a") == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "where"), [("decoder", "After token 1 “b”:"), ("encoder", "In place of token 1 “b”:")]
+)
+def test_the_token_that_both_runs_are_asked_for_follows_or_stands_in_place_of_the_chosen_one(architecture, where):
+    app = open_app(view="compare", architecture=architecture, text="a b c", query="1")
+    assert [block.value for block in app.markdown if "token 1" in block.value] == [where]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import streamlit as st
 import torch
@@ -23,52 +22,27 @@ _LIKELY = 5
 """The number of most likely tokens of each run that are offered."""
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The results of two passes over the same tokens.
-
-    Attributes:
-        before: the logits of the one, (T, V).
-        after: those of the other.
-        row: the row that is looked at.
-        label: the token of the row.
-        following: which token each row should give, -1 for none; () where no text is continued.
-        text_of: what a token of the vocabulary stands for.
-    """
-
-    before: Tensor
-    after: Tensor
-    row: int
-    label: str
-    following: Sequence[int]
-    text_of: Callable[[int], str]
-
-
 def outcome(a: Run, b: Run, batch: int, selection: Selection) -> None:
     """Draw the logit of a token in both runs and, where a text is continued, its loss."""
     if "logits" not in a.trace:
         return
-    before, after = (run.trace["logits"].value[batch] for run in (a, b))
-    row = min(selection.query, len(before) - 1)
-    label = a.axes("logits")[0].labels[row]
-    draw_outcome(Outcome(before, after, row, label, following(a), a.vocabulary.__getitem__), selection)
-
-
-def draw_outcome(found: Outcome, selection: Selection) -> None:
-    """Draw it, for the token that is chosen."""
-    offered = _offered(found)
+    pair = [run.trace["logits"].value[batch] for run in (a, b)]
+    row = min(selection.query, len(pair[0]) - 1)
+    label = markdown_safe(a.axes("logits")[0].labels[row])
+    continued = following(a)
+    offered = _offered([logits[row] for logits in pair], continued[row : row + 1])
     chosen = selection.compare.compared_token if selection.compare.compared_token in offered else offered[0]
-    pair, row = (found.before, found.after), found.row
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="outcome"):
-        st.markdown(say("after", row=row, label=markdown_safe(found.label)), width="content")
-        named = {f"{visible_whole(found.text_of(token))} #{token}": token for token in offered}
+        where = say("after", row=row, label=label) if continued else say("in_place_of", row=row, label=label)
+        st.markdown(where, width="content")
+        named = {f"{visible_whole(a.vocabulary[token])} #{token}": token for token in offered}
         key = "token_of_outcome"
         token = widgets.named("compared_token", named, chosen, key=key, label_visibility="collapsed", width=150)
         logit_a, logit_b = (float(logits[row, token]) for logits in pair)
         st.markdown(say("logit", a=logit_a, b=logit_b), width="content")
         share_a, share_b = (percent(float(logits[row].softmax(-1)[token]), 1) for logits in pair)
         st.markdown(say("share", a=share_a, b=share_b), width="content")
-        loss_a, loss_b = (next_token_loss(logits, found.following) for logits in pair)
+        loss_a, loss_b = (next_token_loss(logits, continued) for logits in pair)
         if loss_a is not None and loss_b is not None:
             st.markdown(say("loss", a=float(loss_a), b=float(loss_b)), width="content")
 
@@ -96,9 +70,7 @@ def following(run: Run) -> tuple[int, ...]:
     return (*(-1 if pads else token for token, pads in after), -1)
 
 
-def _offered(found: Outcome) -> list[int]:
-    """The most likely tokens of both passes, and the one that comes next in the text."""
-    rows = (found.before[found.row], found.after[found.row])
+def _offered(rows: Sequence[Tensor], next_one: Sequence[int]) -> list[int]:
+    """The most likely tokens of some rows of logits, (V,) each, and the one that comes next in the text."""
     likely = [token for logits in rows for token in logits.topk(min(_LIKELY, len(logits))).indices.tolist()]
-    next_one = [token for token in found.following[found.row : found.row + 1] if token >= 0]
-    return list(dict.fromkeys([*likely, *next_one]))
+    return list(dict.fromkeys([*likely, *(token for token in next_one if token >= 0)]))
