@@ -35,6 +35,8 @@ _MOST_CHANGES = 4
 _TOKENS = ("input_ids", "inputs_embeds", "src", "x", "inputs", "hidden_states", "decoder_input_ids")
 _DECODERS = ("decoder_input", "dec_", "tgt", "trg")
 _MOST_SEQUENCES = 8
+_TINY = 1e-6
+"""A derivative that is smaller beside the largest may be what rounding leaves of terms that cancel."""
 
 
 @dataclass(frozen=True)
@@ -341,7 +343,9 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
         if bool(pulled_back(output, only, found, subject)[source, token] != 0):
             break
     first = first_stage(found, claim.of_stages, forbidden, subject)
-    _fail(claim, claim.denied(item, row, (source, token)), first)
+    leak, largest = float(influence[leaks].max()), float(influence.max())
+    tiny = f", by a derivative of {leak:.1e} beside {largest:.1e}, which may be rounding alone"
+    _fail(claim, f"{claim.denied(item, row, (source, token))}{tiny if leak < _TINY * largest else ''}", first)
 
 
 # By changes.

@@ -177,6 +177,18 @@ def test_a_leak_of_an_attention_that_is_the_whole_model_is_named_with_its_mask()
         headlight.assert_causal(Written().eval(), IDS)
 
 
+def test_a_leak_no_larger_than_rounding_is_told_as_such():
+    def masked_after(q, k, v):  # the rows sum to 1 again: what the later keys took part in cancels
+        weights = (q @ k.mT).softmax(-1) * causal(6)
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+    said = r"which comes later, by a derivative of .*e-\d+ beside .*, which may be rounding alone\. The first stage"
+    with pytest.raises(AssertionError, match=said):
+        headlight.assert_causal(stacked(masked_after, n_layers=1), vectors())
+    with pytest.raises(AssertionError, match=r"which comes later\. The first stage"):
+        headlight.assert_causal(stacked(F.scaled_dot_product_attention, n_layers=1), vectors())
+
+
 def test_a_convolution_that_looks_back_alone_passes():
     headlight.assert_causal(decoder(CAUSAL, Convolution(ahead=0)), IDS)
 
