@@ -344,7 +344,7 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
             break
     first = first_stage(found, claim.of_stages, forbidden, subject)
     leak, largest = float(influence[leaks].max()), float(influence.max())
-    tiny = f", by a derivative of {leak:.1e} beside {largest:.1e}, which may be rounding alone"
+    tiny = f", by a derivative of {leak:.2g} beside {largest:.2g}, which may be rounding alone"
     _fail(claim, f"{claim.denied(item, row, (source, token))}{tiny if leak < _TINY * largest else ''}", first)
 
 
