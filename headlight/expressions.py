@@ -9,7 +9,7 @@ arrays of its file justify.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -24,7 +24,8 @@ from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, Stag
 _ELEMENTWISE = (
     *("add", "sub", "mul", "div", "true_divide", "pow", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "square"),
     *("cos", "sin", "tanh", "sigmoid", "relu", "clamp", "minimum", "maximum", "masked_fill", "where"),
-    *("logical_and", "logical_or", "logical_not", "eq", "ne", "lt", "le", "gt", "ge", "reciprocal", "erf"),
+    *("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not", "reciprocal", "erf"),
+    *("eq", "ne", "lt", "le", "gt", "ge"),
     *("full_like", "zeros_like", "ones_like", "multiply", "divide", "subtract"),
 )
 _OVER_AXES = (
@@ -33,9 +34,9 @@ _OVER_AXES = (
 )
 _SHAPES = (
     *("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "expand", "contiguous", "flatten"),
-    *("unflatten", "chunk", "split", "tensor_split", "unbind", "narrow", "select", "swapaxes", "movedim", "clone"),
+    *("unflatten", "chunk", "split", "tensor_split", "unbind", "narrow", "select", "slice", "movedim", "clone"),
     *("to", "float", "half", "bfloat16", "double", "type_as", "detach", "repeat", "repeat_interleave", "expand_as"),
-    *("view_as", "reshape_as", "t"),
+    *("view_as", "reshape_as", "t", "swapaxes"),
 )
 _OPERATORS = (
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "rpow", "matmul", "rmatmul"),
@@ -57,8 +58,15 @@ def _functions() -> dict[str, Callable[..., Any]]:
         *(getattr(Tensor, f"__{name}__") for name in _OPERATORS if hasattr(Tensor, f"__{name}__")),
         *(getattr(F, name) for name in _OF_NETWORKS if hasattr(F, name)),
         *(getattr(Tensor, name).__get__ for name in ("mT", "T")),
+        *(overload for name in {*plain, *_OF_NETWORKS} for overload in _overloads(name)),
     ]
     return {str(resolve_name(function)): function for function in named}
+
+
+def _overloads(name: str) -> Iterator[Callable[..., Any]]:
+    """The forms in which an exported program calls a function, such as ``aten.softmax.int``."""
+    if (packet := getattr(torch.ops.aten, name, None)) is not None:
+        yield from (getattr(packet, form) for form in packet.overloads() if "out" not in form and form[-1] != "_")
 
 
 _FACTORIES = ("arange", "zeros", "ones", "full", "tensor", "eye", "scalar_tensor")

@@ -143,6 +143,7 @@ class _Watcher(TorchFunctionMode):
         self._edits = edits
         self._readers: dict[Any, known_functions.Reader | None] = {
             F.scaled_dot_product_attention: known_functions.scaled_dot_product_attention,
+            torch.ops.aten.scaled_dot_product_attention.default: known_functions.scaled_dot_product_attention,
             F.multi_head_attention_forward: known_functions.multi_head_attention_forward,
         }
         self._attention_modules: list[tuple[nn.Module, int]] = []

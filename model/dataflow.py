@@ -279,6 +279,7 @@ def name_of(function: Function) -> str:
 @lru_cache(maxsize=4096)
 def _name_of(function: Function) -> str:
     """The same of a function that is no ``partial``: to look it up takes PyTorch longer than a small product."""
+    function = getattr(function, "overloadpacket", function)  # of an exported program: aten.softmax.int
     parts = str(resolve_name(function) or getattr(function, "__name__", str(function))).split(".")
     name = parts[-2] if parts[-1] == "__get__" else parts[-1]
     return name.strip("_")

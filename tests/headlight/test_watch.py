@@ -16,6 +16,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.modules.module import _has_any_global_hook
 
 import headlight
+from headlight.stages import value_of
 from tests.headlight.small_models import N_HEADS, WIDTH, Attention, causal, seeded, stacked, vectors, written_out
 
 LATER_BLOCKED = ~causal(6)
@@ -611,3 +612,20 @@ def test_what_torchscript_compiled_is_named(compiled):
                 assert torch.equal(model(vectors()), plain)
     assert "TorchScript compiled 0: what runs in it is not seen." in trace.notes
     assert not any("nothing can look into" in note for note in trace.notes)
+
+
+@pytest.mark.parametrize("attend", [CAUSAL["sdpa flag"], CAUSAL["masked_fill"]])
+def test_an_exported_program_is_seen_as_the_model_that_it_was_exported_from(attend):
+    model, x = stacked(attend, n_layers=1), vectors()
+    exported = torch.export.export(model, (x,)).module()
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(x)
+    with torch.no_grad(), headlight.watch(exported, keep="all") as same:
+        output = exported(x)
+    torch.testing.assert_close(same[0].weights, trace[0].weights)
+    assert not headlight.check(exported, x, causal=True).findings
+    loaded = headlight.load(same.to_bytes(parameters=True))
+    for path, stage in loaded.stages.items():
+        assert path == "ones" or torch.equal(value_of(stage.node, loaded.stages, loaded.parameters), stage.value)
+    assert torch.equal(list(loaded.stages.values())[-1].value, output)
+    assert "every derivative is exactly zero" in str(headlight.assert_causal(exported, x))
