@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import resolve_name
 
-from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput, part_of
+from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput, name_of, part_of
 
 _ELEMENTWISE = (
     *("add", "sub", "mul", "div", "true_divide", "pow", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "square"),
@@ -205,8 +205,7 @@ def _node_from_json(entry: object, arrays: Mapping[str, Tensor], depth: int) -> 
             if "out" in keywords:
                 raise ValueError(f"the function {name} in the file must not write into another tensor")
             called = function if part is None else partial(part_of, function, part)
-            short = name.removesuffix(".__get__").rpartition(".")[2].strip("_")
-            return Operation(short, nodes, called, arguments, keywords)
+            return Operation(name_of(called), nodes, called, arguments, keywords)
     raise ValueError("an expression in the file is not in the form that is written")
 
 

@@ -627,5 +627,6 @@ def test_an_exported_program_is_seen_as_the_model_that_it_was_exported_from(atte
     loaded = headlight.load(same.to_bytes(parameters=True))
     for path, stage in loaded.stages.items():
         assert path == "ones" or torch.equal(value_of(stage.node, loaded.stages, loaded.parameters), stage.value)
+        assert path == "ones" or stage.node.name == same.stages[path].node.name
     assert torch.equal(list(loaded.stages.values())[-1].value, output)
     assert "every derivative is exactly zero" in str(headlight.assert_causal(exported, x))
