@@ -130,7 +130,9 @@ class Contributions:
 
     def _normed(self, node: Operation, path: str, parts: Parts, rows: Rows) -> Parts:
         """Each term through a norm whose mean and deviation are those of their sum."""
-        bound = NORMS[node.name].bind(*node.arguments, **node.keywords)
+        signature = NORMS[node.name]
+        known = node.arguments[: len(signature.parameters)]  # an exported program says more
+        bound = signature.bind(*known, **node.keywords)
         bound.apply_defaults()
         stream = rows.of(self._sums.value(node.inputs[0]))
         weight, bias = (input_at(node, bound.arguments.get(name)) for name in ("weight", "bias"))

@@ -479,3 +479,23 @@ def test_what_each_sequence_has_one_of_is_that_of_the_sequence_looked_at():
         model(ids)
     (stream,) = (found := contributions_of(trace)).streams
     assert max(place.difference for item in (0, 1) for place in found.places(stream, item=item)) < 1e-6
+
+
+def test_the_parts_of_an_exported_program_sum_to_its_stream():
+    class Layers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, norm_first=True)
+            self.layers = nn.TransformerEncoder(layer, 2, nn.LayerNorm(16), enable_nested_tensor=False)
+
+        def forward(self, x):
+            return self.layers(x)
+
+    x = torch.randn(1, 5, 16)
+    exported = torch.export.export(Layers().eval(), (x,)).module()
+    with torch.no_grad(), headlight.watch(exported, keep="all") as trace:
+        exported(x)
+    found = contributions_of(trace)
+    (stream,) = found.streams
+    assert len(found.attentions_of(stream)) == 2
+    assert max(place.difference for place in found.places(stream)) < 1e-5
