@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
@@ -21,7 +20,15 @@ from headlight.eager import Meeting, Softmax
 from headlight.joined_axes import Reshapes, with_batch_first, with_both_axes, with_groups_joined
 from headlight.modules import Running
 from headlight.origins import UNKNOWN, Origins
-from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
+from headlight.passed_masks import (
+    ReadMask,
+    both,
+    has_unexplained_zeros,
+    held,
+    read_added,
+    read_mask,
+    without_repeats,
+)
 from headlight.roles import is_named_cross, roles_of
 
 NAMED_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
@@ -424,7 +431,7 @@ class EagerDraft:
         if _sums_to_less(final.float(), meeting.axis):
             return ("changed_after_softmax",)
         is_blocked = (final == 0).to(before.device) & (before != 0)
-        self._read = held(self._read, torch.zeros_like(before).masked_fill(is_blocked, -math.inf))
+        self._read = both(self._read, ReadMask(allowed=without_repeats(~is_blocked)))
         self._weights = final.to(before, copy=True)
         return ()
 

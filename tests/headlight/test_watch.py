@@ -193,6 +193,19 @@ def test_weights_that_something_is_added_to_are_those_that_met_the_values_or_rem
     assert trace[0].remarks == ("weighted_after_softmax",)
 
 
+@torch.no_grad()
+def test_what_is_masked_before_the_softmax_stays_so_where_more_is_after_it():
+    def padded_after(q, k, v):
+        weights = (q @ k.mT).masked_fill(LATER_BLOCKED, -math.inf).softmax(-1) * (torch.arange(6) < 5)
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+    model = stacked(padded_after, n_layers=1)
+    with headlight.watch(model) as trace:
+        model(vectors())
+    expected = ~LATER_BLOCKED & (torch.arange(6) < 5)
+    assert torch.equal(trace[0].allowed.expand(*trace[0].shape), expected.expand(*trace[0].shape))
+
+
 def test_a_softmax_that_is_no_attention_is_not_taken_for_one():
     class Router(nn.Module):
         def __init__(self):
