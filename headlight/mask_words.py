@@ -111,7 +111,7 @@ def _named(intent: Intent, tokens: Tokens, read: Tokens, segments: Sequence[int]
         parts.append("documents isolated" if segments is None else _within(segments))
     if intent.padding and bool(tokens.key_is_padding.any()):
         parts.append(f"padding ignored {_side(tokens.key_is_padding)}")
-    elif intent.padding:
+    elif read is not tokens and bool(read.key_is_padding.any()):
         parts.append(f"{named('key', read.key_is_padding)} hidden from every query")
     return ", ".join(parts)
 

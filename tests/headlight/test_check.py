@@ -39,6 +39,7 @@ WORDS = {
     "causal, within parts of 2, 3 and 1 tokens": masked(causal(6) & (DOCUMENTS[:, None] == DOCUMENTS)),
     "bidirectional, within parts of 2, 3 and 1 tokens": masked(DOCUMENTS[:, None] == DOCUMENTS),
     "bidirectional, keys 0 and 1 hidden from every query": masked(torch.arange(6)[None].expand(6, 6) > 1),
+    "causal, keys 4 and 5 hidden from every query": masked(causal(6) & (torch.arange(6) < 4)),
     "keys where (q - k) % 2 == 0": masked(DISTANCE % 2 == 0),
 }
 
