@@ -403,7 +403,8 @@ class EagerAttentions:
         note, axes = self._entry(tensor)
         if self._is_draft(note):
             note.changed()
-        if isinstance(note, Total) or self._is_draft(note):
+            self._keep(output, note, axes)
+        elif isinstance(note, Total):
             self._keep(output, note, axes)
         if not isinstance(note, Scores):
             return

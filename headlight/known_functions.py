@@ -17,6 +17,9 @@ from headlight.modules import Arguments, Keywords
 
 Reader = Callable[[Arguments, Keywords, Any], Call]
 
+SCALED_DOT_PRODUCT = (F.scaled_dot_product_attention, torch.ops.aten.scaled_dot_product_attention.default)
+"""The function as a model calls it, and as an exported program does."""
+
 
 def scaled_dot_product_attention(args: Arguments, kwargs: Keywords, output: Tensor) -> Call:
     """``F.scaled_dot_product_attention``, whose inputs are (..., H, T, D) or (..., T, D)."""

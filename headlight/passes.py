@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from headlight.known_functions import SCALED_DOT_PRODUCT
 from headlight.modules import Arguments, Function, Keywords, RunningModules
 from model.dataflow import name_of
 
@@ -30,11 +31,7 @@ _ONE_BY_ONE = frozenset(
 _OF_TARGET = ("decoder_input", "decoder_att", "decoder_pos", "tgt")
 """The names of inputs of a decoder beside which an encoder has its own begin so."""
 
-_ATTENTIONS = {
-    F.scaled_dot_product_attention: -2,
-    torch.ops.aten.scaled_dot_product_attention.default: -2,
-    F.multi_head_attention_forward: 0,
-}
+_ATTENTIONS = {**dict.fromkeys(SCALED_DOT_PRODUCT, -2), F.multi_head_attention_forward: 0}
 """The axis of the queries in what the function returns."""
 
 

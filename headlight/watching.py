@@ -80,7 +80,7 @@ def watch(
         IndexError: there is no such ``item`` or no such head.
         RuntimeError: there is no such device.
     """
-    torch.empty(0, device=to)
+    torch.empty(0, device=to)  # refuses a device that there is none of, before anything runs
     options = Options(
         None if layers is None else tuple(layers), keep, item, None if heads is None else tuple(heads), to
     )
@@ -142,8 +142,7 @@ class _Watcher(TorchFunctionMode):
         )
         self._edits = edits
         self._readers: dict[Any, known_functions.Reader | None] = {
-            F.scaled_dot_product_attention: known_functions.scaled_dot_product_attention,
-            torch.ops.aten.scaled_dot_product_attention.default: known_functions.scaled_dot_product_attention,
+            **dict.fromkeys(known_functions.SCALED_DOT_PRODUCT, known_functions.scaled_dot_product_attention),
             F.multi_head_attention_forward: known_functions.multi_head_attention_forward,
         }
         self._attention_modules: list[tuple[nn.Module, int]] = []

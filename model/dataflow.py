@@ -279,8 +279,9 @@ def name_of(function: Function) -> str:
 @lru_cache(maxsize=4096)
 def _name_of(function: Function) -> str:
     """The same of a function that is no ``partial``: to look it up takes PyTorch longer than a small product."""
-    function = getattr(function, "overloadpacket", function)  # of an exported program: aten.softmax.int
     parts = str(resolve_name(function) or getattr(function, "__name__", str(function))).split(".")
+    if parts[0] == "aten":  # in an exported program: aten.softmax.int
+        return parts[1].strip("_")
     name = parts[-2] if parts[-1] == "__get__" else parts[-1]
     return name.strip("_")
 

@@ -17,6 +17,7 @@ from torch.nn.modules.module import _has_any_global_hook
 
 import headlight
 from headlight.stages import value_of
+from model.dataflow import name_of
 from tests.headlight.small_models import N_HEADS, WIDTH, Attention, causal, seeded, stacked, vectors, written_out
 
 LATER_BLOCKED = ~causal(6)
@@ -643,3 +644,16 @@ def test_an_exported_program_is_seen_as_the_model_that_it_was_exported_from(atte
         assert path == "ones" or stage.node.name == same.stages[path].node.name
     assert torch.equal(list(loaded.stages.values())[-1].value, output)
     assert "every derivative is exactly zero" in str(headlight.assert_causal(exported, x))
+
+
+def test_a_function_of_another_library_is_not_pytorchs_of_that_name():
+    @torch.library.custom_op("headlight_tests::softmax", mutates_args=())
+    def softmax(scores: torch.Tensor, axis: int) -> torch.Tensor:
+        return scores.sigmoid()
+
+    model = stacked(lambda q, k, v: torch.ops.headlight_tests.softmax.default(q @ k.mT, -1) @ v, n_layers=1)
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(vectors())
+    assert len(trace) == 0
+    assert name_of(torch.ops.headlight_tests.softmax.default) != "softmax"
+    assert name_of(torch.ops.aten.softmax.int) == "softmax"
