@@ -189,9 +189,10 @@ def _numpy_line(run: Run, path: str, names: Mapping[str, str]) -> str:
         return f'{names[path]} = run["{path}"]'
     sequence = run.axes(path)[0].sequence or "source"
     found = {variable: _source(run, source, names) for variable, source in line.reads.items()}
+    ids = run.tokens[sequence].ids
     for name in line.from_outside:
-        numbers = [list(run.tokens[sequence].ids)] if name == "ids" else run.positions[sequence].tolist()
-        found[name] = f"np.array({numbers})"
+        numbers = ids if name == "ids" else [run.position(path, row, 0) for row in range(len(ids))]
+        found[name] = f"np.array({[list(numbers)]})"
     found[run.trace[path].name] = names[path]
     variables = "|".join(map(re.escape, found))
     return re.sub(rf"(?<![\w.])({variables})(?![\w(]|=[^=])", lambda each: found[each[1]], line.code)

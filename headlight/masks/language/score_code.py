@@ -93,4 +93,23 @@ def _places(change: ScoreExpression, library: str, n_heads: int, n_tokens: int) 
 
 def _line(change: ScoreExpression, library: str, n_heads: int, n_tokens: int) -> str:
     sizes = {"n_heads": n_heads, "n_queries": n_tokens, "n_keys": n_tokens}
-    return ast.unparse(Writer(library, sizes).translate(change.tree))
+    code = Writer(library, sizes).translate(change.tree)
+    if not _is_of_scores(change.tree):
+        code = ast.BinOp(ast.parse("0 * score", mode="eval").body, ast.Add(), code)
+    return ast.unparse(code)
+
+
+def _is_of_scores(node: ast.expr) -> bool:
+    """True if a value has the type and the shape of the scores, since these take part in it as numbers."""
+    match node:
+        case ast.Name(id=name):
+            return name == "score"
+        case ast.UnaryOp(operand=operand):
+            return _is_of_scores(operand)
+        case ast.BinOp(left=left, right=right):
+            return _is_of_scores(left) or _is_of_scores(right)
+        case ast.IfExp(body=one, orelse=other):
+            return _is_of_scores(one) or _is_of_scores(other)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return name not in ("bias", *_BUCKETS) and any(map(_is_of_scores, arguments))
+    return False

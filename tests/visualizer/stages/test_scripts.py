@@ -25,6 +25,8 @@ from visualizer.stages.scripts import numbers_of, script
 
 MORE = {
     "several texts": replace(BASE, text="the cat\nthe dog saw the cat\na mat", pad=0),
+    "several texts, padded on the left": replace(BASE, text="the cat\nthe dog saw the cat", pad=0, pad_side="left"),
+    "scores of the distance alone": replace(BASE, score="-abs(q - k)"),
     "broken": replace(BASE, architecture="decoder", mask=("causal",), fault="after_softmax"),
     **{name: Settings(weights=name) for name in WORKED_EXAMPLES},
 }
@@ -50,7 +52,8 @@ def executed(code):
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("name", [*VARIANTS, *MORE])
 def test_every_script_of_a_run_holds(name, library, tmp_path, monkeypatch):
-    run = compute_run((VARIANTS | MORE)[name]).alone()
+    batch = compute_run((VARIANTS | MORE)[name])
+    run = batch.at(batch.n_batch_items - 1).alone()
     numbers = numbers_of(run)
     np.savez(tmp_path / "run.npz", **{each: value.numpy() for each, value in numbers.items()})
     save_file({each: value.clone().contiguous() for each, value in numbers.items()}, tmp_path / "run.safetensors")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.attention.flex_attention import flex_attention
 
 from headlight.masks.language import READY_SCORES, MaskExpressionError, parse_score
-from headlight.masks.language.score_code import flex_score_mod
+from headlight.masks.language.score_code import by_hand, flex_score_mod, numpy_lines
 from headlight.masks.language.scores import alibi_slopes, bias_table, t5_bucket
 from model import MultiHeadAttention, masks, record, scaled_dot_product_attention
 from model.analysis.references import sdpa_difference
@@ -23,6 +24,10 @@ CODES = [ready.text for ready in READY_SCORES] + [
     "score if not n_heads > 3 else score / 2",
     "score + sqrt(abs(-3)) * abs(1 - 3)",
     "score - 1 if 0 <= q - k < 3 or h == 2 else score",
+    "-abs(q - k)",
+    "1 if score > 0 else 0",
+    "bucket(score)",
+    "5",
 ]
 
 
@@ -59,7 +64,7 @@ def test_the_buckets_are_those_of_t5(causal):
     ]
 
 
-def by_hand(name: str, score: float, head: int, query: int, key: int) -> float:
+def from_paper(name: str, score: float, head: int, query: int, key: int) -> float:
     slope, bias = alibi_slopes(H)[head], bias_table(H)[head]
     return {
         "alibi": lambda: score - slope * (query - key),
@@ -79,7 +84,7 @@ def test_each_ready_one_is_what_its_note_says(ready):
     scores = drawn(2, H, T, T)
     expected = [
         [
-            [[by_hand(ready.name, float(scores[b, h, q, k]), h, q, k) for k in range(T)] for q in range(T)]
+            [[from_paper(ready.name, float(scores[b, h, q, k]), h, q, k) for k in range(T)] for q in range(T)]
             for h in range(H)
         ]
         for b in range(2)
@@ -96,6 +101,20 @@ def test_the_code_is_a_score_mod_of_flex_attention(text):
     expected = flex_attention(q, k, v, score_mod=names["score_mod"])
     context, _ = scaled_dot_product_attention(q, k, v, score_mod=change)
     torch.testing.assert_close(context, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("text", CODES)
+def test_the_code_by_hand_is_the_same_attention_and_by_numpy_the_same_scores(text):
+    q, k, v = (drawn(3, H, T, 16)[i : i + 1] for i in range(3))
+    change, mask = parse_score(text), masks.causal(T, T)
+    names = {}
+    exec(by_hand(change, H, T, 4.0), names)
+    expected, _ = scaled_dot_product_attention(q, k, v, mask, score_mod=change)
+    torch.testing.assert_close(names["attention"](q, k, v, mask), expected, rtol=1e-4, atol=1e-5)
+    *before, value = numpy_lines(change, H, T)
+    names = {"np": np, "score": (q @ k.mT / 4).numpy(), "bias": bias_table(H).numpy()}
+    exec("\n".join([*before, f"changed = {value}"]), names)
+    np.testing.assert_allclose(names["changed"], change(q @ k.mT / 4), rtol=1e-4, atol=1e-5)
 
 
 def test_beside_a_cache_the_last_query_stands_beside_the_last_key():
