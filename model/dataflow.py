@@ -12,7 +12,7 @@ serves every run of that structure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import takewhile
@@ -84,24 +84,25 @@ Node = StageInput | ParameterInput | Constant | Operation
 Dataflow = Mapping[str, Node]
 
 
-def record_dataflow(model: nn.Module, run: Callable[[], object]) -> dict[str, Node]:
+def record_dataflow(model: nn.Module, run: Callable[[], object], edited: Collection[str] = ()) -> dict[str, Node]:
     """The expression that each stage was computed by, by its path, in the order computed.
 
     Args:
         model: the model whose stages are recorded.
         run: runs it once.
+        edited: the paths of stages that an edit makes tensors of their own.
 
     Returns:
         For each stage a ``StageInput`` where it is the very tensor of an earlier one, a ``Constant`` where it comes
         from outside, else an ``Operation``.
     """
-    with torch.no_grad(), record(model) as trace:
+    with torch.no_grad(), record(model, dict.fromkeys(edited, torch.clone)) as trace:
         run()
     paths = list(trace)
     try:
         return _record(model, run, {path: path for path in paths})
     except TraceError:  # a module asks whether its inputs are one tensor, such as one matrix for all of them does
-        return _record(model, run, {path: path.rpartition(".")[0] for path in paths})
+        return _record(model, run, {path: path if path in edited else path.rpartition(".")[0] for path in paths})
 
 
 def _record(model: nn.Module, run: Callable[[], object], places: Mapping[str, str]) -> dict[str, Node]:

@@ -61,12 +61,23 @@ VARIANTS = {
     "T5's bias, capped": replace(
         BASE, architecture="decoder", score="2 * tanh((score + bias(h, bucket(k - q))) / 2)"
     ),
+    "scores of the key alone": replace(BASE, score="k"),
     "no mask": replace(BASE, mask=()),
     "one head": replace(BASE, n_heads=1),
     "every mask": replace(BASE, mask=MASK_NAMES, window=2, custom=encode_cells(FIRST_CELL)),
     "padding on the left": replace(BASE, architecture="encoder-decoder", pad_side="left"),
     "hand-built": replace(BASE, weights="hand_built", d_model=32),
 }
+
+EDITED = {
+    "scores": {"edits": "encoder.layers.0.self_attention.scores-mean"},
+    "masked scores": {"edits": "encoder.layers.0.self_attention.masked_scores-h1-zero"},
+    "weights": {"edits": "encoder.layers.0.self_attention.weights-r1-zero"},
+    "activation": {"edits": "encoder.layers.0.feed_forward.activation-r2-zero"},
+    "value input, fused": {"edits": "encoder.layers.1.self_attention.value_input-mean", "fused_qkv": True},
+    "query input, fused": {"edits": "encoder.layers.1.self_attention.query_input-mean", "fused_qkv": True},
+}
+"""Fields of the settings with an edit in the midst of a module."""
 
 
 @cache

@@ -169,7 +169,7 @@ class Run(CachesResults):
 
     def record_dataflow(self) -> Dataflow:
         """Record what every stage of this run was computed from, by running the model again."""
-        return record_dataflow(self.model, lambda: self.forward(self))
+        return record_dataflow(self.model, lambda: self.forward(self), self.edits)
 
     @cached_property
     def dataflow(self) -> Dataflow:
@@ -326,11 +326,11 @@ class Run(CachesResults):
 
     def is_cross_attention(self, module: str) -> bool:
         """True if an attention's keys come from another tensor than its queries."""
-        inputs = [f"{module}.query_input", f"{module}.key_input"]
-        if all(path in self.trace for path in inputs):
-            return self.trace[inputs[0]].value is not self.trace[inputs[1]].value
-        if module in self.attentions:
+        inputs = [self.trace.get(f"{module}.{name}") for name in ("query_input", "key_input")]
+        if module in self.attentions or any(stage is not None and stage.edited for stage in inputs):
             return module.endswith("cross_attention")
+        if inputs[0] is not None and inputs[1] is not None:
+            return inputs[0].value is not inputs[1].value
         return "target" in self.batches
 
 

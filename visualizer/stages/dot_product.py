@@ -200,7 +200,8 @@ def _weights_line(stage: StageInRun) -> NumpyLine:
         "has_key = mask.any(-1, keepdims=True)",
         "largest = np.where(has_key, masked_scores.max(-1, keepdims=True), 0.0)",
         "exponentials = np.exp(masked_scores - largest)",
-        "weights = exponentials / np.where(has_key, exponentials.sum(-1, keepdims=True), 1.0)",
+        "total = np.where(has_key, exponentials.sum(-1, keepdims=True), 1.0)",
+        "weights = np.where(mask, exponentials / total, 0.0)",
     )
     return NumpyLine("\n".join(lines), _here(stage, "mask", "masked_scores"))
 

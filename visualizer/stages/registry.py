@@ -30,6 +30,7 @@ from visualizer.stages import (
     layer,
     model_output,
 )
+from visualizer.stages.check_line import all_hold
 from visualizer.stages.checks import Check, equals_published
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, find_entry
@@ -126,6 +127,8 @@ def checks(run: Run, path: str) -> tuple[Check, ...]:
     if not entry.is_described and entry.checks is None:
         found.append(Check(*is_its_expression(run, path)))
     found += (entry.checks or by_operation.checks)(stage)
+    if _is_beside_edit(stage) and not all_hold(found):
+        found = [Check(say("beside_edit"), None), *(check for check in found if check.holds is not False)]
     if stage.stage.edited:
         found.append(Check(say("mask_bug"), None))
     return (*found, no_nan(stage.value))
@@ -149,7 +152,13 @@ def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
         except ValueError:  # more than single numbers take part
             return ()
         found = by_operation.framed(stage, cell, "", "", reckoned)
-    return found if isinstance(found, tuple) else (found,)
+    derivations = found if isinstance(found, tuple) else (found,)
+    return tuple(each for each in derivations if each.agrees or not _is_beside_edit(stage))
+
+
+def _is_beside_edit(stage: StageInRun) -> bool:
+    """True if another stage of its module was edited, which what must hold and derivations go by."""
+    return any(each.path.rpartition(".")[0] == stage.module for each in stage.run.interventions)
 
 
 def on_map(run: Run) -> tuple[StageRef, ...]:

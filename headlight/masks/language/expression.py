@@ -94,9 +94,9 @@ class ScoreExpression:
         return _changed(self.tree, scores)
 
     def parts(self, scores: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Each part that something is computed in, in words and its value at each score; the innermost first."""
+        """Each part that something is computed in, in words and its value at each score; the whole last."""
         for node in _innermost_first(self.tree):
-            if not isinstance(node, ast.Constant | ast.Name):
+            if node is self.tree or not isinstance(node, ast.Constant | ast.Name):
                 yield ast.unparse(node), _changed(node, scores)
 
 

@@ -201,3 +201,12 @@ def test_a_module_of_either_stack_is_known_by_its_path(module, stack):
 def test_a_cross_attention_is_known_by_its_name(module, crosses):
     paths = {"decoder.layers.0.self_attn", module}
     assert (roles_of([module], [UNKNOWN], paths) == ["cross"]) is crosses
+
+
+@pytest.mark.parametrize("name", ["query_input", "key_input"])
+def test_an_edited_input_makes_no_cross_attention_of_a_self_attention(name):
+    module = "decoder.layers.0.self_attention"
+    run = compute_run(replace(BASE, architecture="encoder-decoder", edits=f"{module}.{name}-mean"))
+    assert not run.is_cross_attention(module)
+    assert run.is_cross_attention("decoder.layers.0.cross_attention")
+    assert {axis.sequence for axis in run.axes(f"{module}.weights")} == {"target"}

@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from model import record, seed_dropout
-from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
+from tests.visualizer.sample_runs import BASE, EDITED, VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.stages.checks import attention_agreement, equals_published, summarize
-from visualizer.stages.registry import checks
+from visualizer.stages.derivations import Cell
+from visualizer.stages.registry import checks, derive, explanation
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
@@ -20,6 +21,19 @@ def test_everything_that_must_hold_holds(name):
         for check in found:
             assert check.holds is not False, (path, check.text)
         assert any("published" in check.text for check in found) == (path in run.published)
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_beside_an_edit_nothing_is_called_wrong_and_only_what_agrees_is_derived(name):
+    run = compute_run(replace(BASE, **EDITED[name]))
+    found = {path: checks(run, path) for path in run.trace}
+    assert all(check.holds is not False for each in found.values() for check in each)
+    assert any(check.holds is None for each in found.values() for check in each)
+    for path, stage in run.trace.items():
+        assert explanation(run, path, "plain")
+        for row in range(stage.value.shape[-2]):
+            cell = Cell(path, 0, (run.n_heads(path) or 1) - 1, row, min(1, stage.value.shape[-1] - 1))
+            assert all(derivation.agrees for derivation in derive(run, cell)), (path, row)
 
 
 def edited(run, path, edit):

@@ -16,7 +16,7 @@ from safetensors.torch import load, save_file
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from tests.visualizer.sample_runs import BASE, VARIANTS
+from tests.visualizer.sample_runs import BASE, EDITED, VARIANTS
 from visualizer.routes.served import ROUTES
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
@@ -26,7 +26,7 @@ from visualizer.stages.scripts import numbers_of, script
 MORE = {
     "several texts": replace(BASE, text="the cat\nthe dog saw the cat\na mat", pad=0),
     "several texts, padded on the left": replace(BASE, text="the cat\nthe dog saw the cat", pad=0, pad_side="left"),
-    "scores of the distance alone": replace(BASE, score="-abs(q - k)"),
+    **{f"edited {name}": replace(BASE, **edited) for name, edited in EDITED.items()},
     "broken": replace(BASE, architecture="decoder", mask=("causal",), fault="after_softmax"),
     **{name: Settings(weights=name) for name in WORKED_EXAMPLES},
 }
