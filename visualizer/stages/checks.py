@@ -37,7 +37,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Summary:
-    """Smallest, largest and mean value over the finite cells; NaN where none is finite."""
+    """Smallest, largest and mean value over the finite cells, -0 as 0; NaN where none is finite."""
 
     least: float
     greatest: float
@@ -52,8 +52,8 @@ def summarize(value: Tensor) -> Summary:
     if count == 0:
         return Summary(math.nan, math.nan, math.nan)
     return Summary(
-        least=torch.where(finite, numbers, math.inf).min().item(),
-        greatest=torch.where(finite, numbers, -math.inf).max().item(),
+        least=torch.where(finite, numbers, math.inf).min().item() + 0.0,
+        greatest=torch.where(finite, numbers, -math.inf).max().item() + 0.0,
         mean=torch.where(finite, numbers, 0.0).sum(dtype=torch.float64).item() / count,
     )
 

@@ -295,6 +295,7 @@ ENTRIES: tuple[StageEntry, ...] = (
         numpy=score_changes.line,
         checks=agreeing(score_changes.checks),
         derive=_score,
+        is_any_function=True,
         charts=_OF_SCORES,
     ),
     _stage(

@@ -49,6 +49,7 @@ class StageEntry:
         derive: how a number of it came to be; by its operation unless given.
         when: where it is this entry that describes a stage of that name; everywhere unless given.
         left_out: the inputs, by name, that its picture leaves out.
+        is_any_function: whether it can be any function of its inputs, so that no signs stand between them.
         parts: the stages, by name, that lie side by side in it.
         numbers: what kind of numbers it holds, and so their colour scale.
         marks_blocked: whether its cells are those of a mask, and blocked ones are marked.
@@ -72,6 +73,7 @@ class StageEntry:
     derive: Callable[[StageInRun, Cell], Derivation | tuple[Derivation, ...]] | None = None
     when: Callable[[Trace, str], bool] = lambda trace, path: True
     left_out: tuple[str, ...] = ()
+    is_any_function: bool = False
     parts: tuple[str, ...] = ()
     numbers: Numbers = "signed"
     marks_blocked: bool = False
@@ -148,6 +150,8 @@ class StageInRun:
     def operands(self) -> tuple[Operand, ...]:
         """Its inputs as drawn before it, in the order of its formula."""
         found, left_out = wired(self.run, self.path).operands, self.entry.left_out
+        if self.entry.is_any_function:
+            found = tuple(dict.fromkeys(replace(operand, operator="") for operand in found))
         return tuple(operand for operand in found if operand.source.rpartition(".")[2] not in left_out)
 
     @property

@@ -92,7 +92,7 @@ def largest_score(run: Run, cell: Cell) -> str:
         label=queries.labels[cell.row],
         query=cell.row,
         which=say("below_zero") if largest < 0 else say("above_zero"),
-        largest=largest,
+        largest=largest + 0.0,  # -0 is 0
         key_label=keys.labels[key],
         key=key,
     ).replace(" -", " −")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -137,15 +138,16 @@ def parse_score(text: str) -> ScoreExpression:
 
 def _changed(tree: ast.expr, scores: Tensor) -> Tensor:
     n_heads, n_queries, n_keys = scores.shape[-3:]
-    positions = torch.arange(n_keys).to(scores)
+    like: Mapping[str, Any] = {"dtype": scores.dtype, "device": scores.device}  # what they are counted in, no input
+    positions = torch.arange(n_keys, **like)
     names: Mapping[str, Tensor] = {
         "score": scores,
         "q": positions[n_keys - n_queries :, None],
         "k": positions,
-        "h": torch.arange(n_heads).to(scores)[:, None, None],
-        "n_queries": scores.new_tensor(n_keys),
-        "n_keys": scores.new_tensor(n_keys),
-        "n_heads": scores.new_tensor(n_heads),
+        "h": torch.arange(n_heads, **like)[:, None, None],
+        "n_queries": torch.tensor(n_keys, **like),
+        "n_keys": torch.tensor(n_keys, **like),
+        "n_heads": torch.tensor(n_heads, **like),
     }
     live = torch.ones((), dtype=torch.bool, device=scores.device)
     return evaluate(tree, names, live).expand(scores.shape)

@@ -164,5 +164,6 @@ def test_dropped_rows_are_said_not_to_sum_to_one():
 
 
 def test_a_summary_leaves_out_what_is_not_finite():
+    assert str(summarize(torch.tensor([-2.0, -0.0])).greatest) == "0.0"
     summary = summarize(torch.tensor([1.0, 3.0, -torch.inf]))
     assert (summary.least, summary.greatest, summary.mean) == (1.0, 3.0, 2.0)
