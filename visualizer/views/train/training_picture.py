@@ -27,7 +27,7 @@ from visualizer.views.train.loss import lay_open
 from visualizer.views.train.one_moment import Moment, moments_at, side_of
 from visualizer.views.train.plan import Plan
 from visualizer.work import live
-from visualizer.work.jobs import UNWATCHED_SECONDS, Job, Seen, duration
+from visualizer.work.jobs import Job, Seen, duration
 
 say = texts_of(__name__)
 
@@ -126,7 +126,7 @@ def _how_it_ended(seen: Seen[Trainings]) -> str:
         "untrained": say("untrained"),
         "finished": say("finished", steps=steps, seconds=seen.seconds),
         "stopped": say("stopped", steps=steps),
-        "unwatched": say("unwatched", steps=steps, seconds=UNWATCHED_SECONDS),
+        "unwatched": say("unwatched", steps=steps),
         "failed": say("failed", why=markdown_safe(seen.failure)),
     }[seen.phase if origin == "trained" else origin]
 
