@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -135,7 +135,7 @@ def equation(run: Run, place: Place) -> StepPicture:
         signs = signs_of(run, place)
         inputs = [replace(panel, operator=sign) for panel, sign in zip(inputs, signs, strict=True)]
     is_listed = all(panel.operator in ("", ",") for panel in inputs)
-    operator = "" if not inputs else "→" if len(inputs) == 1 or (is_listed and run.seen is not None) else "="
+    operator = "" if not inputs else "→" if len(inputs) == 1 or is_listed else "="
     output = stage_panel(run, place.path, head=place.head, batch=place.batch, operator=operator, at=place.cell)
     return StepPicture([*inputs, output], [*sources, Source(place.path)])
 
@@ -158,9 +158,9 @@ def signs_of(run: Run, place: Place) -> tuple[str, ...]:
 def holds(run: Run, place: Place) -> bool:
     """True if the inputs, as they are drawn, make the row that is looked at by the signs between them.
 
-    In our model they do. Of another one a part of an input, or one from outside, can be what was computed with.
+    Else a part of an input, one from outside, what dropout drew or an edit takes part.
     """
-    return run.seen is None or run.once(("holds", place), lambda: _holds(run, place))
+    return run.once(("holds", place), lambda: _holds(run, place))
 
 
 def _holds(run: Run, place: Place) -> bool:
@@ -192,7 +192,10 @@ def _holds(run: Run, place: Place) -> bool:
     return bool(np.allclose(found, result[row], rtol=0, atol=tolerance * size, equal_nan=True))
 
 
-_COMBINED = {"+": np.add, "−": np.subtract, "⊙": np.multiply, "÷": np.divide}
+_COMBINED: Mapping[str, Callable[..., NDArray[np.float32]]] = {
+    **{"+": np.add, "−": np.subtract, "⊙": np.multiply, "÷": np.divide},
+    "where": lambda scores, mask: np.where(mask, scores, -np.inf),
+}
 
 
 def _cells_of_inputs(operands: Sequence[Operand], cell: tuple[int, int]) -> list[tuple[int, int]]:

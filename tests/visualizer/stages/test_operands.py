@@ -2,9 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.visualizer.sample_runs import VARIANTS, run_of
+from tests.visualizer.sample_runs import BASE, EDITED, VARIANTS, run_of
+from visualizer.pictures.step import equation, place_in
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules
+from visualizer.settings.settings import Selection
 from visualizer.stages.registry import operands_of
 
 
@@ -44,6 +46,21 @@ def test_scores_that_an_expression_changes_are_a_function_of_the_scores(score):
 def test_scores_that_are_not_in_the_expression_are_no_input_of_it():
     module = "encoder.layers.0.self_attention"
     assert not operands_of(run_of("scores of the key alone"), f"{module}.modified_scores")
+
+
+@pytest.mark.parametrize(
+    ("changes", "stage", "operators"),
+    [
+        ({}, "scores", ["", "×", "="]),
+        ({}, "masked_scores", ["", "where", "="]),
+        (EDITED["scores"], "scores", ["", ",", "→"]),
+        (EDITED["weights"], "context", ["", "×", "="]),
+    ],
+)
+def test_a_sign_stands_where_the_numbers_make_it_true(changes, stage, operators):
+    run = compute_run(replace(BASE, **changes)).alone()
+    place = place_in(run, replace(Selection(), stage=f"encoder.self_attention.{stage}", layer=0))
+    assert [panel.operator for panel in equation(run, place).panels] == operators
 
 
 def test_a_residual_adds_the_sublayer_to_the_stream():
