@@ -99,6 +99,10 @@ class Run(CachesResults):
         """The interventions: what a person put in the place of what the model computed, in the order asked for."""
         return read_interventions(self.settings.edits)
 
+    def has_edit_in(self, module: str) -> bool:
+        """True if a stage of a module was edited, which what must hold in it and derivations go by."""
+        return any(each.path.rpartition(".")[0] == module for each in self.interventions)
+
     @property
     def tokens(self) -> Mapping[SequenceName, TokenSequence]:
         """The tokens of the sequence that is looked at, and of its target."""
@@ -325,13 +329,10 @@ class Run(CachesResults):
         return sequence_at(path, self.batches) if self.seen is None else self.seen.sequence_at(path)
 
     def is_cross_attention(self, module: str) -> bool:
-        """True if an attention's keys come from another tensor than its queries."""
-        inputs = [self.trace.get(f"{module}.{name}") for name in ("query_input", "key_input")]
-        if module in self.attentions or any(stage is not None and stage.edited for stage in inputs):
+        """True if an attention's keys come from another sequence than its queries."""
+        if module in self.attentions:
             return module.endswith("cross_attention")
-        if inputs[0] is not None and inputs[1] is not None:
-            return inputs[0].value is not inputs[1].value
-        return "target" in self.batches
+        return "target" in self.batches and not module.endswith("self_attention")
 
 
 def sequence_at(path: str, batches: Container[SequenceName]) -> SequenceName:

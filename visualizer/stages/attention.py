@@ -193,7 +193,7 @@ def agreeing(own: Callable[[StageInRun], Iterable[Check]]) -> Callable[[StageInR
 
 def agreement(run: Run, module: str) -> Check:
     """Check that PyTorch's own attention gives what an attention gave in this very run; compared once."""
-    if any(each.path.startswith(f"{module}.") for each in run.interventions):
+    if run.has_edit_in(module):
         return Check(say("edited_attention"), None)
     if (seen := run.attentions.get(module)) is not None:
         return _agreement_seen(seen)

@@ -127,7 +127,7 @@ def checks(run: Run, path: str) -> tuple[Check, ...]:
     if not entry.is_described and entry.checks is None:
         found.append(Check(*is_its_expression(run, path)))
     found += (entry.checks or by_operation.checks)(stage)
-    if _is_beside_edit(stage) and not all_hold(found):
+    if run.has_edit_in(stage.module) and not all_hold(found):
         found = [Check(say("beside_edit"), None), *(check for check in found if check.holds is not False)]
     if stage.stage.edited:
         found.append(Check(say("mask_bug"), None))
@@ -153,12 +153,7 @@ def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
             return ()
         found = by_operation.framed(stage, cell, "", "", reckoned)
     derivations = found if isinstance(found, tuple) else (found,)
-    return tuple(each for each in derivations if each.agrees or not _is_beside_edit(stage))
-
-
-def _is_beside_edit(stage: StageInRun) -> bool:
-    """True if another stage of its module was edited, which what must hold and derivations go by."""
-    return any(each.path.rpartition(".")[0] == stage.module for each in stage.run.interventions)
+    return tuple(each for each in derivations if each.agrees or not run.has_edit_in(stage.module))
 
 
 def on_map(run: Run) -> tuple[StageRef, ...]:

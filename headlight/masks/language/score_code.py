@@ -7,7 +7,7 @@ import ast
 from headlight.masks.language.code import Writer
 from headlight.masks.language.expression import ScoreExpression
 from headlight.masks.language.scores import N_BUCKETS, alibi_slopes
-from headlight.masks.language.tree import SCORES
+from headlight.masks.language.tree import SCORES, parts_of
 
 _WHOLE = {"torch": "long()", "np": "astype(int)"}
 _BUCKETS = {
@@ -104,12 +104,6 @@ def _is_of_scores(node: ast.expr) -> bool:
     match node:
         case ast.Name(id=name):
             return name == "score"
-        case ast.UnaryOp(operand=operand):
-            return _is_of_scores(operand)
-        case ast.BinOp(left=left, right=right):
-            return _is_of_scores(left) or _is_of_scores(right)
-        case ast.IfExp(body=one, orelse=other):
-            return _is_of_scores(one) or _is_of_scores(other)
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            return name not in ("bias", *_BUCKETS) and any(map(_is_of_scores, arguments))
-    return False
+        case ast.Compare() | ast.BoolOp() | ast.Call(func=ast.Name(id="bias" | "bucket" | "causal_bucket")):
+            return False
+    return any(map(_is_of_scores, parts_of(node)))
