@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -9,6 +10,9 @@ from torch import Tensor
 from model.decoding import BeamTree, Read, Sampling, Step, Tokens, beam_search, decode, next_logits, rechosen
 from model.tracing import Stage, Trace
 from visualizer.runs.writer import ROUNDING, Writer
+
+ROUNDING_OF_FLOAT64 = 1e-12
+"""Up to this, relative to the largest, numbers in float64 count as the same."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +54,22 @@ class Difference:
         logits: the same of two logits.
         largest_logit: what a difference of logits is to be compared with.
         rounding: up to this the numbers count as the same.
+        in_float64: the largest difference of two logits in float64, where that was needed to tell what it is.
     """
 
     probabilities: float
     logits: float
     largest_logit: float
     rounding: float = ROUNDING
+    in_float64: float | None = None
 
     @property
     def is_rounding(self) -> bool:
         """True if the difference is no more than rounding makes."""
-        return self.probabilities <= self.rounding and self.logits <= self.rounding * max(1.0, self.largest_logit)
+        size = max(1.0, self.largest_logit)
+        if self.in_float64 is not None:
+            return self.in_float64 <= ROUNDING_OF_FLOAT64 * size
+        return self.probabilities <= self.rounding and self.logits <= self.rounding * size
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +136,31 @@ def search(writer: Writer, how: Beam) -> BeamTree:
 
 
 def largest_difference(writer: Writer, steps: tuple[Step, ...]) -> Difference:
-    """Return the difference of the steps from those of a reader that computes everything each time."""
+    """Return the difference of the steps from those of a reader that computes everything each time.
+
+    Scores in the dozens make much of float32's rounding: a larger difference is looked at again in float64.
+    """
     read = writer.reader(cached=False)
     pairs = [(step.logits.double(), next_logits(read(step.tokens, None)).double()) for step in steps]
-    return Difference(
+    found = Difference(
         probabilities=max(_distance(own.softmax(0), plain.softmax(0)) for own, plain in pairs),
         logits=max(_distance(own, plain) for own, plain in pairs),
         largest_logit=max(float(plain.abs().max()) for _, plain in pairs),
         rounding=writer.rounding,
     )
+    if found.is_rounding or writer.exact_readers is None:
+        return found
+    return replace(found, in_float64=_largest_in_turn(writer.exact_readers, steps))
+
+
+def _largest_in_turn(readers: Callable[[bool], Read], steps: tuple[Step, ...]) -> float:
+    """Return the largest difference of two logits as a reader with a cache and one without read the same steps."""
+    cached, plain = readers(True), readers(False)
+    largest, before = 0.0, None
+    for step in steps:
+        before = cached(step.tokens, before)
+        largest = max(largest, _distance(next_logits(before), next_logits(plain(step.tokens, None))))
+    return largest
 
 
 def _distance(one: Tensor, other: Tensor) -> float:

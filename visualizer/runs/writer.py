@@ -61,6 +61,7 @@ class Writer:
         answer: the right tokens where it learned a task; None for a model that did not.
         remarks: one sentence for each setting that does not hold here.
         rounding: up to this, relative to the largest, logits with and without a cache count as the same.
+        exact_readers: the readers of the model in float64; None for a checkpoint.
     """
 
     readers: Callable[[bool], Read]
@@ -75,6 +76,7 @@ class Writer:
     answer: Tokens | None
     remarks: tuple[str, ...]
     rounding: float = ROUNDING
+    exact_readers: Callable[[bool], Read] | None = None
 
     @property
     def has_encoder(self) -> bool:
@@ -107,8 +109,8 @@ def writer_of(run: Run) -> Writer:
     masks = _masks(run, len(start) + longest)
     memory_masks = tuple(_for_any_query(mask) for mask in _of_layers(run, "decoder.cross_attention"))
     size = len(start) + longest
+    model = _evaluated(run.model)
     read_with: dict[str, Any] = {
-        "model": _evaluated(run.model),
         "source": source,
         "source_mask": tuple(mask.allowed for mask in _of_layers(run, "encoder.self_attention")),
         "target_mask": _open_cells(masks, size),
@@ -116,7 +118,7 @@ def writer_of(run: Run) -> Writer:
         "source_positions": run.positions.get("source") if has_encoder else None,
     }
     return Writer(
-        readers=lambda cached: (CachedReader if cached else Reader)(**read_with),
+        readers=lambda cached: (CachedReader if cached else Reader)(model, **read_with),
         source=source,
         prompt=start,
         never=NEVER_WRITTEN if run.settings.weights == TRAINED else (PADDING_ID, START_ID),
@@ -127,6 +129,9 @@ def writer_of(run: Run) -> Writer:
         memory_masks=memory_masks,
         answer=_answer(run),
         remarks=_remarks(run),
+        exact_readers=lambda cached: (CachedReader if cached else Reader)(
+            copy.deepcopy(model).double(), **read_with
+        ),
     )
 
 

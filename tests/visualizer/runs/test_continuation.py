@@ -9,11 +9,12 @@ import torch
 
 from model.decoding import GREEDY, Reader, Sampling, beam_search, decode, next_logits
 from tests.visualizer.runs.test_writer import TRAINED
-from tests.visualizer.sample_runs import run_of
+from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.continuation import Beam, Difference, OneByOne, Sparing, search, write
 from visualizer.runs.writer import Writer, writer_of
 from visualizer.views.generate.last_continuation import account_of
+from visualizer.views.generate.view import cache_check
 
 WARM = Sampling(temperature=3.0, seed=5)
 
@@ -97,6 +98,18 @@ def test_a_difference_that_is_no_rounding_is_seen():
     assert Difference(1e-7, 8e-6, 10.0).is_rounding
     assert not Difference(2e-6, 0.0, 10.0).is_rounding
     assert not Difference(0.0, 2e-5, 10.0).is_rounding
+
+
+@pytest.mark.parametrize(
+    ("score", "is_rounding"), [("", True), ("2 * tanh(score / 2)", True), ("score * n_keys", False)]
+)
+def test_a_difference_beyond_the_bound_is_looked_at_in_float64(score, is_rounding):
+    run = compute_run(replace(VARIANTS["hand-built"], architecture="decoder", score=score, mask=("causal",)))
+    found = write(replace(writer_of(run), rounding=0.0), OneByOne(GREEDY, 5, cached=True)).difference
+    assert found is not None
+    assert found.in_float64 is not None
+    assert (found.in_float64 <= 1e-12) == is_rounding == found.is_rounding
+    assert "in float64" in cache_check(found).text
 
 
 def test_a_trace_keeps_little():

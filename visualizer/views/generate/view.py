@@ -180,4 +180,6 @@ def cache_check(difference: Difference) -> Check:
         logits=difference.logits,
         largest=difference.largest_logit,
     )
+    if difference.in_float64 is not None:
+        found += say("in_float64", logits=difference.in_float64)
     return Check(found, holds=difference.is_rounding)
