@@ -28,12 +28,12 @@ class Shift:
     """The movement of the attention of one query between run A and run B.
 
     Attributes:
-        freed: weight that A gave to the keys that only B blocks.
+        freed: what the keys lost that only B blocks.
         blocked_keys: how many keys only B blocks for this query.
         gains: the keys that gained most, largest first, as (key, gain).
         other_gains: the gains of all other keys that gained.
         other_losses: what was lost by the keys that lost although B blocks them no more than A does.
-        has_key: whether B leaves this query any key.
+        has_key: whether B leaves this query any key or, in a model broken on purpose, weight without one.
     """
 
     freed: float
@@ -42,6 +42,11 @@ class Shift:
     other_gains: tuple[float, ...]
     other_losses: tuple[float, ...]
     has_key: bool
+
+    @property
+    def gained(self) -> float:
+        """The sum of all gains."""
+        return sum(gain for _, gain in self.gains) + sum(self.other_gains)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +92,12 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
     gains = [(key, float(change[key])) for key in order if change[key] > _UNCHANGED]
     lost = -change[(change < -_UNCHANGED) & ~newly_blocked]
     return Shift(
-        freed=float(before[newly_blocked].sum()),
+        freed=float(-change[newly_blocked].clamp_max(0).sum()),
         blocked_keys=int(newly_blocked.sum()),
         gains=tuple(gains[:top]),
         other_gains=tuple(gain for _, gain in gains[top:]),
         other_losses=tuple(lost.tolist()),
-        has_key=bool(allowed_by_b.any()),
+        has_key=bool(allowed_by_b.any() or after.any()),
     )
 
 

@@ -90,28 +90,38 @@ def _sentence(moved: Shift, keys: Axis) -> str:
     if not moved.has_key:
         return say("no_key")
     freed, lost = in_hundredths([moved.freed, sum(moved.other_losses)])
-    gains = _gains(moved, keys, freed + lost)
+    gained = round(100 * moved.gained)
+    if not (freed or lost or gained):
+        return say("nothing_freed", blocked=_blocked(moved)) if moved.blocked_keys else say("same_weights")
+    # as much was gained as was lost, unless a row does not sum to one: it has no key, or the model is broken
+    is_moved = abs(moved.gained - moved.freed - sum(moved.other_losses)) < _ROUNDED
+    gains = _gains(moved, keys, freed + lost if is_moved else gained)
     n_lost = len(moved.other_losses)
     losses = say("one_lost", lost=lost / 100) if n_lost == 1 else say("some_lost", count=n_lost, lost=lost / 100)
     if not moved.blocked_keys:
-        return say("none_blocked", gains=gains, losses=losses) if lost else say("same_weights")
-    blocked = say("this_key") if moved.blocked_keys == 1 else say("these_keys", count=moved.blocked_keys)
-    if not freed and not lost:
-        return say("nothing_freed", blocked=blocked)
-    taken = say("freed", blocked=blocked, freed=freed / 100)
+        moves = [say("gave_more", gains=gains) if gains else say("no_gain"), losses if lost else ""]
+        return say("none_blocked", moves="; ".join(filter(None, moves)))
+    taken = say("freed", blocked=_blocked(moved), freed=freed / 100)
     if lost:
         taken = say("freed_and_lost", freed=taken, losses=losses)
-    return say("went_to", freed=taken, gains=gains) if gains else say("none_gained", freed=taken)
+    if not gains:
+        return say("none_gained", freed=taken)
+    return say("went_to", freed=taken, gains=gains) if is_moved else say("and_gave_more", freed=taken, gains=gains)
+
+
+_ROUNDED = 0.005
+
+
+def _blocked(moved: Shift) -> str:
+    return say("this_key") if moved.blocked_keys == 1 else say("these_keys", count=moved.blocked_keys)
 
 
 def _gains(moved: Shift, keys: Axis, total: int) -> str:
-    """Say which keys gained, in numbers that add up to ``total`` hundredths as far as the weights themselves do.
+    """Say which keys gained, in numbers that add up to ``total`` hundredths.
 
     A key whose gain rounds to nothing is one of the others.
     """
     parts = [gain for _, gain in moved.gains] + ([sum(moved.other_gains)] if moved.other_gains else [])
-    if abs(sum(parts) - total / 100) > _ROUNDED:
-        total = round(100 * sum(parts))  # a row that does not sum to one, in a model broken on purpose
     shown = in_hundredths(parts, total)
     named = [
         say("gain", key=key, label=markdown_safe(keys.labels[key]), gain=hundredths / 100)
@@ -125,9 +135,6 @@ def _gains(moved: Shift, keys: Axis, total: int) -> str:
     rest = f"+{together / 100:.2f}" if together else say("little")
     others = say("one_other", rest=rest) if count == 1 else say("others", count=count, rest=rest)
     return say("gains_and_others", named=", ".join(named), others=others) if named else others
-
-
-_ROUNDED = 0.01
 
 
 def in_hundredths(parts: Sequence[float], total: int | None = None) -> list[int]:

@@ -1,5 +1,7 @@
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from tests.visualizer.sample_runs import BASE, FIRST_CELL, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.painted_mask import encode_cells
 from visualizer.views.comparison import downstream, predictions, same_mask_note, shift
+from visualizer.views.what_changed import account_of
 
 PLAIN = replace(BASE, mask=(), pad=0)
 A = compute_run(PLAIN)
@@ -116,3 +119,39 @@ def test_of_one_attention_no_others_are_spoken_of():
     a, b = run_of("two_causal_heads"), run_of("two_causal_heads")
     said = same_mask_note(a, b, "attention", "causal")
     assert said == "A and B have the same masks (causal), so nothing differs. Choose other masks."
+
+
+KEYLESS = replace(PLAIN, mask=("custom",), custom=encode_cells(np.ones((5, 5), dtype=bool)))
+"""A run in which no query has a key."""
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (
+            KEYLESS,
+            PLAIN,
+            r"B blocks no key of this query that A leaves open. It gave more to key \d “\w+” \(\+0.\d\d\), ",
+        ),
+        (PLAIN, KEYLESS, "B leaves this query no key at all: its weights are all zero"),
+        (
+            PLAIN,
+            replace(KEYLESS, fault="before_softmax"),
+            "Blocking these 5 keys removed 0.25 of its weight; it went to key",
+        ),
+        (
+            replace(PLAIN, mask=("causal",), fault="after_softmax"),
+            replace(PLAIN, mask=("padding",), fault="after_softmax"),
+            r"B blocks no key of this query that A leaves open. It gave more to key",
+        ),
+    ],
+    ids=["none before", "none left", "none left before the softmax", "rows that do not sum to one"],
+)
+def test_what_is_said_of_a_row_follows_from_its_weights_also_where_they_do_not_sum_to_one(a, b, said):
+    first, second = compute_run(a), compute_run(b)
+    account = account_of(first, second, MODULE, (0, 1), 0)
+    assert re.search(said, account)
+    change = second.trace[f"{MODULE}.weights"].value[0, 0, 1] - first.trace[f"{MODULE}.weights"].value[0, 0, 1]
+    gains = sum(float(gain) for gain in re.findall(r"\+(\d\.\d\d)", account))
+    if "no key at all" not in account:
+        assert gains == pytest.approx(change.clamp_min(0).sum().item(), abs=0.015)
