@@ -160,6 +160,8 @@ def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
     """Say where the difference at an attention comes from whose ``masks`` are the same in A and B."""
     modules = attention_modules(a.trace)
     other = [path for path in modules if not has_same_mask(a, b, path)]
+    if other and a.repeat is not None:  # no attention of B reads what another one of B gave
+        return say("recorded", masks=masks)
     before = [path for path in other if modules.index(path) < modules.index(module)]
     if not other:
         return say("alone", masks=masks) if len(modules) == 1 else say("all", masks=masks, count=len(modules))

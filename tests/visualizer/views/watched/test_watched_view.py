@@ -26,6 +26,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import Settings
 from visualizer.stages import operations
 from visualizer.stages.registry import checks, operands_of
+from visualizer.views.comparison import has_same_mask, same_mask_note
 from visualizer.views.computation import COMPUTATION
 from visualizer.views.watched import recordings
 from visualizer.views.watched.judged_trace import attentions_that_look_ahead
@@ -486,6 +487,23 @@ def test_its_attentions_are_computed_again_under_another_mask():
         expected = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf).softmax(-1)
         torch.testing.assert_close(other.trace[f"{path}.weights"].value, expected, atol=1e-6, rtol=0)
     assert {mask.names for mask in other.masks.values()} == {("causal",)}
+
+
+def test_other_masks_elsewhere_change_nothing_in_a_recorded_attention():
+    trace = example_trace()
+    for place, attention in enumerate(trace):
+        causal = torch.ones_like(attention.allowed).tril()
+        allowed = causal if place else causal.triu(-1)
+        scores = attention.query @ attention.key.mT * attention.scale
+        weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
+        trace._attentions[place] = replace(attention, allowed=allowed, weights=weights)
+    a = run_recording(WatchedRun(trace, ""), trace[0], 0)
+    b = a.repeat(replace(a.settings, mask=("causal",)))
+    first, second, *_ = a.attentions
+    assert has_same_mask(a, b, second)
+    assert not has_same_mask(a, b, first)
+    torch.testing.assert_close(a.trace[f"{second}.weights"].value, b.trace[f"{second}.weights"].value)
+    assert "the same queries and keys: nothing differs here" in same_mask_note(a, b, second, "causal")
 
 
 def test_the_window_is_in_the_link_and_the_largest_weight_beyond_it_is_said(monkeypatch, tmp_path):
