@@ -146,6 +146,36 @@ def test_without_one_two_masks_are_compared():
     assert (a.mask, b.mask) == ((), ("causal",))
 
 
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ({"fault": "after_softmax", "mask": "none"}, "This model is broken on purpose"),
+        ({"fault": "after_softmax", "mask": "causal", "baseline": "text=a"}, "This model is broken on purpose"),
+        (
+            {"weights": "trained", "task": "reverse", "mask": "none", "baseline": "text=a"},
+            "here it runs with no mask",
+        ),
+        ({"text": "a b\nc", "mask": "causal", "baseline": "text=a+b"}, "The padding mask is off"),
+    ],
+)
+def test_what_is_said_of_masks_is_said_of_those_that_are_compared(link, said):
+    app = open_app(view="compare", mask_b="causal,padding", **link)
+    assert_healthy(app)
+    notes = " ".join(each.value for each in (*app.caption, *app.warning))
+    assert said in notes
+    assert ("there is no padding" in notes) == ("baseline" not in link)
+    unmasked = open_app(view="compare", **{**link, "mask_a": "none", "mask_b": "none", "mask": "none"})
+    assert not any("broken on purpose" in each.value for each in unmasked.warning)
+
+
+def test_the_way_to_the_model_as_it_is_lets_go_of_what_was_kept():
+    app = open_app(view="step", baseline="text=b", edits="encoder.layers.0.self_attention.context-h0-zero", **A)
+    app.button(key="compare_edits").click().run()
+    assert_healthy(app)
+    assert "baseline" not in app.query_params
+    assert "A and B have the same masks here (causal). " in said(app)
+
+
 def test_what_no_link_carries_is_not_kept():
     app = open_app(view="compare", text="a b")
     assert app.button(key="keep_baseline")

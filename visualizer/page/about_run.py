@@ -26,20 +26,20 @@ from visualizer.work.cache import cached_run
 say = texts_of(__name__)
 
 
-def broken_on_purpose(run: Run) -> None:
+def broken_on_purpose(run: Run, choices: Choices) -> None:
     """Say what is wrong with the model, where a mask bug was chosen."""
     settings = run.settings
     if settings.fault == "none" or settings.weights in WORKED_EXAMPLES:
         return
     if settings.fault == "padding_counted":
         what = _padding_counted(run)
-    elif not settings.mask:
+    elif not choices.masks:
         return
     elif settings.fault == "left_out":
         left_out, of_decoder = layer_left_out(settings.n_layers), layer_left_out(settings.depth)
         if left_out == of_decoder:
             what = say("layer_left_out", layer=left_out)
-        elif "padding" in settings.mask:
+        elif "padding" in choices.masks:
             what = say("both_layers_left_out", layer=left_out, of_decoder=of_decoder)
         else:
             what = say("decoder_layer_left_out", layer=of_decoder)
@@ -60,7 +60,7 @@ def _padding_counted(run: Run) -> str:
 def not_as_trained(run: Run, choices: Choices) -> None:
     """That a trained model runs under another mask than it learned with, and the way back."""
     settings = choices.settings
-    if settings.weights not in (TRAINED, PRETRAINED) or choices.selection.view == "compare":
+    if settings.weights not in (TRAINED, PRETRAINED) or choices.selection.compares_masks:
         return
     if _runs_as_trained(run):
         return
@@ -132,7 +132,7 @@ def about_batch(run: Run, selection: Selection) -> None:
 
 def _who_hides_padding(run: Run, selection: Selection) -> str:
     """Say whether a padding mask hides the padding; where two masks are compared, which of them does."""
-    if selection.view == "compare":
+    if selection.compares_masks:
         masks_of = {"A": selection.compare.mask_a, "B": selection.compare.mask_b}
         hiding = [name for name, masks in masks_of.items() if "padding" in masks]
         bare = listed([attention.called for attention in unpadded(replace(run.settings, mask=("padding",)))])

@@ -29,10 +29,8 @@ def hints(run: Run, choices: Choices) -> None:
 
 def hides_no_padding(run: Run, choices: Choices) -> bool:
     """True if the padding mask is chosen where nothing is padded."""
-    selection = choices.selection
-    chosen = selection.compare.masks if selection.view == "compare" else choices.settings.mask
     is_padded = any(any(sequence.is_padding) for batch in run.batches.values() for sequence in batch)
-    return "padding" in chosen and not is_padded
+    return "padding" in choices.masks and not is_padded
 
 
 def sentences(run: Run, view: str = "step") -> tuple[str, ...]:

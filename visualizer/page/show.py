@@ -117,7 +117,7 @@ def _operations(run: Run, choices: Choices) -> None:
 def _notes(run: Run, choices: Choices) -> None:
     """Say where the settings do not do what their names promise."""
     hints(run, choices)
-    broken_on_purpose(run)
+    broken_on_purpose(run, choices)
     not_as_trained(run, choices)
     _where_to_paint(choices)
 
@@ -156,8 +156,7 @@ def _beginnings(run: Run) -> list[str]:
 def _where_to_paint(choices: Choices) -> None:
     """The way to the painter, wherever the painted mask is in force and the painter is not in sight."""
     selection, painted = choices.selection, paintings_in(choices.settings)
-    in_use = selection.compare.masks if selection.view == "compare" else choices.settings.mask
-    if selection.view == "lab" or "custom" not in in_use or choices.settings.weights in WORKED_EXAMPLES:
+    if selection.view == "lab" or "custom" not in choices.masks or choices.settings.weights in WORKED_EXAMPLES:
         return
     st.button(
         say("paint") if any(painted.values()) else say("paint_first"),

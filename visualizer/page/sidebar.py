@@ -249,8 +249,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
     if has_masks_in_picture(settings, selection):
         st.caption(say("masks_in_picture") if settings.weights == PRETRAINED else say("in_picture"))
         return
-    is_compared = selection.view == "compare" and not selection.compare.baseline
-    if not is_compared:
+    if not selection.compares_masks:
         widgets.mask_pills("mask", help=masks_explained())
     elif selection.hidden:
         widgets.mask_pills("mask_a")
@@ -259,7 +258,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
         st.caption(say("masks_beside"))
     if settings.architecture == "encoder-decoder":
         st.caption(say("masks_of_decoder"))
-    in_use = selection.compare.masks if is_compared else settings.mask
+    in_use = selection.compare.masks if selection.compares_masks else settings.mask
     for mask, size in SIZES.items():
         if mask in in_use:
             widgets.number(size)

@@ -172,6 +172,11 @@ class Selection:
     chart: Chart = setting("none")
     asked_width: int = setting(0, most=WIDEST)
 
+    @property
+    def compares_masks(self) -> bool:
+        """True if two runs are looked at that have masks of their own, in place of those of the settings."""
+        return self.view == "compare" and not self.compare.baseline
+
 
 FIELDS: Mapping[str, Field] = {**fields_of(Settings), **fields_of(Selection)}
 """Every parameter by name."""

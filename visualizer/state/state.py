@@ -94,6 +94,11 @@ class Choices:
         return query or {"view": self.selection.view}
 
     @property
+    def masks(self) -> frozenset[str]:
+        """The masks of what is looked at: of the run, or of either of two that are compared."""
+        return self.selection.compare.masks if self.selection.compares_masks else frozenset(self.settings.mask)
+
+    @property
     def width(self) -> int:
         """The width asked for, to which the model returns as soon as the heads can share it."""
         return self.selection.asked_width or self.settings.d_model

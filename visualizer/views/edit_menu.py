@@ -106,11 +106,12 @@ def edits_made(run: Run, *, is_compared: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edits_made"):
         chips(run.interventions, said=partial(said_of, run), make=_make)
         if not is_compared:
-            masks, where = run.settings.mask, _where_it_shows(run)
+            masks = run.settings.mask
+            without_edits = {"baseline": "", "mask_a": masks, "mask_b": masks, **_where_it_shows(run)}
             st.button(
                 say("compare"),
                 key="compare_edits",
-                on_click=state.callback(state.select, view="compare", mask_a=masks, mask_b=masks, **where),
+                on_click=state.callback(state.select, view="compare", **without_edits),
                 type="tertiary",
             )
 

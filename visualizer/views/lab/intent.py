@@ -221,6 +221,7 @@ def compare(case: Case) -> None:
         state.select(
             view="compare",
             stage=f"{case.attention.path}.weights",
+            baseline="",
             mask_a=case.run.settings.mask,
             against_intent=True,
             **{case.attention.intent: write_intent(intent)},
