@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
+from visualizer.runs.seen import SAME
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import name_of_mask
 from visualizer.settings.temperature import temperature_of
@@ -53,6 +54,9 @@ def draw_temperature(run: Run, cell: Cell) -> None:
     if not len(allowed):
         st.caption(say("no_softmax", row=_whose(run, cell)))
         return
+    if not _is_softmax(run, cell):
+        st.caption(f"{_whose(run, cell)}. {say('no_softmax_of_these')}")
+        return
 
     from visualizer.figures.styling import config
     from visualizer.figures.temperature_curves import softmax_at, temperature_curves
@@ -64,9 +68,12 @@ def draw_temperature(run: Run, cell: Cell) -> None:
     here, unscaled = softmax_at(scores, np.array([own, 1.0])).entropy
     most, n_keys = math.log2(len(allowed)), len(allowed)
     entropy = say("entropy", bits=here, most=most, n_keys=n_keys)
-    said = say("not_scaled", entropy=entropy)
-    if own != 1:
-        said = say("scaled", tau=_product(run, cell), entropy=entropy, undivided=unscaled)
+    if not divisors(run, cell):
+        said = say("changed", entropy=entropy)
+    elif own == 1:
+        said = say("not_scaled", entropy=entropy)
+    else:
+        said = say("scaled", tau=product_in_words(*divisors(run, cell)), entropy=entropy, undivided=unscaled)
     st.caption(f"{_whose(run, cell)}. {said}")
     alt = say("temperature_alt", row=_whose(run, cell))
     st.plotly_chart(figure, key="chart_temperature", config=config("temperature"), alt=alt)
@@ -84,20 +91,30 @@ def undivided_scores(run: Run, cell: Cell) -> Numbers:
 
 
 def divisor(run: Run, cell: Cell) -> float:
-    """The number τ that the scores are divided by: that of the model, times the temperature that is chosen."""
-    return run.temperature(cell.path.rpartition(".")[0]) * _chosen_temperature(run, cell)
+    """The number τ that the scores are divided by: the product of ``divisors``."""
+    return math.prod(divisors(run, cell))
 
 
-def _chosen_temperature(run: Run, cell: Cell) -> float:
-    is_changed = f"{cell.path.rpartition('.')[0]}.modified_scores" in run.trace
-    return (temperature_of(run.settings.score) or 1.0) if is_changed else 1.0
+def divisors(run: Run, cell: Cell) -> tuple[float, ...]:
+    """The number that the model divides the scores by, and the temperature that is chosen.
+
+    None where more is done to the scores, or a bias is added: τ then divides what comes of that.
+    """
+    module = cell.path.rpartition(".")[0]
+    is_changed = f"{module}.modified_scores" in run.trace
+    chosen = temperature_of(run.settings.score) if is_changed else 1.0
+    has_bias = module in run.attentions and run.attentions[module].bias is not None
+    return () if chosen is None or has_bias else (run.temperature(module), chosen)
 
 
-def _product(run: Run, cell: Cell) -> str:
-    """``√16 × 1.5 = 6``."""
-    of_model, chosen = run.temperature(cell.path.rpartition(".")[0]), _chosen_temperature(run, cell)
-    factors = [f"√{of_model**2:.0f}"] * (of_model != 1) + [f"{chosen:g}"] * (chosen != 1)
-    return " × ".join(factors) + (f" = {of_model * chosen:.4g}" if of_model != 1 else "")
+def product_in_words(of_model: float, chosen: float) -> str:
+    """``√16 × 1.5 = 6``, of which one is not 1."""
+    square = of_model**2
+    is_root = of_model != 1 and math.isclose(square, round(square), rel_tol=1e-6)
+    factors = [f"√{square:.0f}" if is_root else f"{of_model:.4g}"] * (of_model != 1) + [f"{chosen:g}"] * (
+        chosen != 1
+    )
+    return " × ".join(factors) + (f" = {of_model * chosen:.4g}" if is_root or len(factors) > 1 else "")
 
 
 def reasons(run: Run, cell: Cell) -> list[str]:
@@ -127,15 +144,20 @@ def _whose(run: Run, cell: Cell) -> str:
 
 def _said(run: Run, cell: Cell) -> str:
     """Return the sentences that the reader of the bars needs, as far as they hold of this row."""
-    masked, weights = _row(run, cell, "masked_scores").astype(np.float64), _row(run, cell, "weights")
+    masked = _row(run, cell, "masked_scores")
     blocked = [bool(reason) for reason in reasons(run, cell)]
     hatched = ""
     if any(blocked):
         left_out = np.isneginf(masked[blocked]).all()
         hatched = say("hatched", count=sum(blocked)) if left_out else say("hatched_counts", count=sum(blocked))
-    if not np.isfinite(masked).any():
+    if not np.isfinite(masked).any() and not _row(run, cell, "weights").any():
         return f"{hatched}{say('no_key')}"
-    exponentials = np.exp(masked - masked.max())
-    if np.allclose(exponentials / exponentials.sum(), weights, atol=1e-5):
-        return f"{hatched}{say('one_more')}"
-    return f"{hatched}{say('no_softmax_of_these')}"
+    return f"{hatched}{say('one_more') if _is_softmax(run, cell) else say('no_softmax_of_these')}"
+
+
+def _is_softmax(run: Run, cell: Cell) -> bool:
+    """True if the weights of the selected query are the softmax of its masked scores, or zero where all are blocked."""
+    masked, weights = _row(run, cell, "masked_scores").astype(np.float64), _row(run, cell, "weights")
+    exponentials = np.exp(masked - masked.max(initial=np.finfo(np.float64).min))
+    rounding = SAME if run.attentions else 1e-5
+    return np.allclose(exponentials / (exponentials.sum() or 1), weights, atol=rounding)
