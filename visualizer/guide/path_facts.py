@@ -18,6 +18,7 @@ from visualizer.runs.run import Run
 from visualizer.settings.fields import PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, default_stage
 from visualizer.shares import percent
+from visualizer.stages.checks import TOLERANCE
 from visualizer.stages.informative import cell_at
 
 say = texts_of(__name__)
@@ -105,12 +106,19 @@ class _Attention:
         yield "inside" if self.next() else "at_end"
         if len(set(self.columns.labels)) < len(self.columns.labels):
             yield "repeats"
-        seen = self.seen()
-        if seen is None:
+        weights, seen = self.weights[self.cell.batch, self.cell.head], self.seen()
+        if abs(float(weights[self.cell.row].sum()) - 1) < TOLERANCE:
+            yield "sums_to_one"
+        if (allowed := self.allowed()) is None or seen is None:
             yield "unmasked"
         else:
             yield "masked"
             yield "sees_all" if bool(seen.all()) else "blocked"
+            masked = self.run.trace.get(f"{self.module}.masked_scores")
+            if masked is not None and bool(
+                masked.value[self.cell.batch, self.cell.head][~allowed].isneginf().all()
+            ):
+                yield "hides"
 
     def next(self) -> str:
         """The token that follows in the text; empty after the last one, which padding may follow."""
@@ -149,7 +157,7 @@ class _Attention:
         run, module, cell = self.run, self.module, self.cell
         yield "token", self.rows.labels[cell.row]
         yield "token_at", where_repeated(self.rows, cell.row)
-        yield "position", str(cell.row)
+        yield "position", str(run.position(f"{module}.weights", cell.row, cell.batch))
         if follows := self.next():
             yield "next", follows
         yield "key", self.columns.labels[cell.column]

@@ -16,7 +16,7 @@ Condition = Literal[
     "expects_next", "answers_in_place", "hand_built", "random", "trained", "untrained", "repeated", "positions",
     "masked", "blocked", "sees_all", "causal", "padding", "one_head", "several_heads", "one_layer",
     "several_layers", "one_text", "two_texts", "at_end", "inside", "relu", "unmasked", "repeats", "predicts",
-    "foremost", "another_head",
+    "foremost", "another_head", "sums_to_one", "hides",
 ]  # fmt: skip
 CONDITIONS = frozenset[str](get_args(Condition))
 """The conditions that may stand behind ``if`` before a line, and behind ``"if"`` in a stop."""

@@ -94,6 +94,28 @@ def test_the_cell_that_is_outlined_among_the_heads_is_the_one_that_is_spoken_of(
     assert facts_of_stop(run, stop, place).values["key"] == run.tokens["source"].labels[place.key] == "sat"
 
 
+def test_a_position_is_the_one_that_the_model_counts():
+    _, said = walked(Settings(pad=2, pad_side="left"), Selection(query=5))
+    assert "at position 3." in said["Where a token is"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sums_to_one", "hides"),
+    [
+        ({}, True, True),
+        ({"fault": "before_softmax"}, True, False),
+        ({"fault": "after_softmax", "weights": "random"}, False, False),
+        ({"edits": "encoder.layers.0.self_attention.weights-zero"}, False, True),
+        ({"mask": ("custom",), "custom": "k > q + 99"}, False, True),
+    ],
+    ids=["as it should be", "mask before the softmax", "mask after it", "edited weights", "no key"],
+)
+def test_what_is_said_of_softmax_and_hatched_cells_holds_of_this_run(changes, sums_to_one, hides):
+    _, said = walked(Settings(**changes), Selection(query=5))
+    assert ("They sum to 1" in said["Scores become weights"]) == sums_to_one
+    assert ("get the score −∞" in said["What a token may not see"]) == hides
+
+
 @pytest.mark.parametrize(
     ("settings", "left_out"),
     [

@@ -156,7 +156,7 @@ def _said(run: Run, cell: Cell) -> str:
 
 
 def _is_softmax(run: Run, cell: Cell) -> bool:
-    """True if the weights of the selected query are the softmax of its masked scores, or zero where all are blocked."""
+    """True if the weights of the selected query are the softmax of its masked scores, or zero without a key."""
     masked, weights = _row(run, cell, "masked_scores").astype(np.float64), _row(run, cell, "weights")
     exponentials = np.exp(masked - masked.max(initial=np.finfo(np.float64).min))
     rounding = SAME if run.attentions else 1e-5

@@ -74,8 +74,7 @@ def test_every_mask_that_blocks_a_key_is_named():
         ),
         ({"chart": "row", "mask": "custom", "custom": "k > q + 99"}, "No key is left"),
         (
-            {"chart": "row", "mask": "custom", "custom": "k > q + 99"}
-            | {"weights": "random"},
+            {"chart": "row", "mask": "custom", "custom": "k > q + 99"} | {"weights": "random"},
             "No key is left, so every weight is zero",
         ),
         ({"chart": "temperature", "mask": "custom", "custom": "k > q + 99"}, "no key is left"),
