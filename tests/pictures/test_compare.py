@@ -103,6 +103,11 @@ def test_the_masks_that_are_offered_are_those_of_the_model_that_is_shown(show):
         expect(names).to_have_text(offered)
 
 
+def test_weight_that_only_one_of_both_has_is_not_passed_over(show_link):
+    page = show_link(view="compare", text="a b c", mask_a="custom", custom="k > q + 99", mask_b="none")
+    expect(page.locator(".compare-moved").first).to_have_text("100.0% of the weight moved")
+
+
 def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_after(show_link):
     page = show_link(**LINK, layer=1)
     open_fold(page, "View")

@@ -116,27 +116,30 @@ class CompareGrids extends LayeredPicture {
     /** @param {"a" | "b"} side */
     const of = (side) => controls.matrix(data.arrays[side], masks[side], data.sides[side].blocked_by, layer, head);
     const [a, b] = [of("a"), of("b")];
-    const taken = this.takenFrom(a, b);
+    const moved = this.movedBetween(a, b) / a.rows;
     const blocked = this.blockedInBoth(a.blocked, b.blocked);
     const looks = { steps: null, blocked, blockedBy: [], emptyRows: null };
-    return { a, b, difference: differenceOf(a, b, looks), moved: taken / a.rows };
+    return { a, b, difference: differenceOf(a, b, looks), moved };
   }
 
-  /** The weight that B takes from the keys all together; the largest change of the layer is found on the way.
+  /** The weight that B takes from the keys all together or, if that is more, gives to them: a query without a key has
+   *  none to take. The largest change of the layer is found on the way.
    *  @param {Matrix} a @param {Matrix} b */
-  takenFrom(a, b) {
+  movedBetween(a, b) {
     const [before, after] = [storedNumbers(a), storedNumbers(b)];
     const [first, second, unit] = [before.numbers, after.numbers, before.unit];
     let largest = 0;
     let taken = 0;
+    let given = 0;
     for (let i = 0; i < first.length; i++) {
       const change = second[i] - first[i];
       const size = change < 0 ? -change : change;
       if (change < 0) taken += size;
+      else if (change > 0) given += size;
       if (size > largest && size < Infinity) largest = size;
     }
     this.largestChange = Math.max(this.largestChange, largest * unit);
-    return taken * unit;
+    return Math.max(taken, given) * unit;
   }
 
   scales() {
@@ -319,7 +322,7 @@ function subtracted(a, b) {
   return values;
 }
 
-/** The share of a query's weight that B takes away from where it lay in A, in the mean of all queries.
+/** The share of a query's weight that lies elsewhere in B than in A, in the mean of all queries.
  *  @param {number} moved */
 function movedText(moved) {
   if (moved < 5e-7) return say("none_moved");
