@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
+from headlight.masks.faults import FAULTS
 from headlight.roles import is_of_encoder
 from model import (
     CombinedMask,
@@ -32,6 +33,7 @@ from visualizer.runs.tokens import TokenSequence
 from visualizer.runs.watched import WatchedRun
 from visualizer.settings.interventions import Intervention, read_interventions
 from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.temperature import temperature_of
 
 say = texts_of(__name__)
 
@@ -245,8 +247,15 @@ class Run(CachesResults):
             (name,) = self.noted([name], module)
         return say("named_head", head=head, name=name) if name else say("head", head=head)
 
+    def is_changed(self, module: str) -> bool:
+        """True if an attention computes its weights otherwise than it was built to, the temperature aside."""
+        has_other_scores = f"{module}.modified_scores" in self.trace and temperature_of(self.settings.score) is None
+        return has_other_scores or self.settings.fault in FAULTS or self.has_edit_in(module)
+
     def noted(self, names: Iterable[str], module: str) -> tuple[str, ...]:
         """The names of heads of an attention, each with what its masks make of it."""
+        if self.is_changed(module):
+            return tuple(names)
         masks, is_cross = blocking(self.mask_of(module)), self.is_cross_attention(module)
         return tuple(noted_name(name, masks, is_cross=is_cross) for name in names)
 

@@ -283,7 +283,7 @@ def _part(part: range, size: int) -> str:
 def _head_note(run: Run, cell: Cell) -> None:
     """Say what keeps the head from doing what its name says, where something does."""
     module = run.trace[cell.path].module_path
-    if module not in run.masks:
+    if module not in run.masks or run.is_changed(module):
         return
     name = run.names_of(cell.head + 1)[cell.head]
     note = head_note(

@@ -84,6 +84,25 @@ def test_a_head_of_the_next_token_says_where_it_reads_itself(masks):
     assert ("reads mostly its own token" in head_note("next token", masks, is_cross=False)) == reads_itself
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_noted"),
+    [
+        ({}, True),
+        ({"score": "score / 2"}, True),
+        ({"score": "-score"}, False),
+        ({"fault": "before_softmax"}, False),
+        ({"edits": "decoder.layers.0.self_attention.q-h1-zero"}, False),
+    ],
+    ids=str,
+)
+def test_what_masks_make_of_a_head_is_said_where_nothing_else_is_made_of_it(changes, is_noted):
+    run = compute_run(Settings(architecture="decoder", mask=("causal",), **changes))
+    path = "decoder.layers.0.self_attention"
+    weights = run.trace[f"{path}.weights"].value[0, 1]
+    assert bool((weights.argmax(-1) == torch.arange(len(weights))).all()) == is_noted
+    assert (run.head_label(1, path) == "head 1 · next token (causal: mostly itself)") == is_noted
+
+
 def test_with_two_vocabularies_the_same_token_head_says_that_there_is_none():
     note = head_note("same token", (), is_cross=True, two_vocabularies=True)
     assert "vocabularies of their own" in note
