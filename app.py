@@ -30,6 +30,7 @@ def page_of_visitor() -> None:
     freeze_imports()
 
 
+@header.failure_said()
 def picture() -> None:
     """All below the header."""
     header.remarks(choices := state.chosen())
@@ -38,8 +39,7 @@ def picture() -> None:
         return
     with nullcontext() if is_warm() else header.loading():
         from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands
-    with header.failure_said():
-        show(choices)
+    show(choices)
 
 
 if __name__ == "__main__":

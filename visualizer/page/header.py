@@ -65,6 +65,16 @@ def offers_path(settings: Settings, selection: Selection) -> bool:
     return opened(settings) is not None
 
 
+@contextmanager
+def failure_said() -> Iterator[None]:
+    """Say in a sentence that what is within failed, or a callback before; the rest of the page stays."""
+    with state.logged_failure():
+        yield
+    if code := state.failure():
+        st.error(say("failed", code=code))
+
+
+@failure_said()
 def header(place: AbstractContextManager[object]) -> None:
     """Draw, in ``place``, the choice of the view, the door to the guided path and the menu of the examples.
 
@@ -94,10 +104,10 @@ def is_walked(selection: Selection) -> bool:
     return selection.guided and not selection.hidden and has_run(selection.source, selection.view)
 
 
+@failure_said()
 def remarks(choices: Choices) -> None:
     """Say what was changed in the link, what the link cannot carry, and where to look."""
     notices(choices.notices)
-    _say_failure()
     for name in left_out_of_link(choices.settings):
         st.info(say("left_out", name=name))
     selection = choices.selection
@@ -105,19 +115,6 @@ def remarks(choices: Choices) -> None:
         return
     if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, selection):
         st.caption(f":material/visibility: {what_to_see}")
-
-
-@contextmanager
-def failure_said() -> Iterator[None]:
-    """Say in a sentence that what is within failed; the rest of the page stays."""
-    with state.logged_failure():
-        yield
-    _say_failure()
-
-
-def _say_failure() -> None:
-    if code := state.failure():
-        st.error(say("failed", code=code))
 
 
 def strip(

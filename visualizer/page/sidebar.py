@@ -8,7 +8,7 @@ import streamlit as st
 
 from model.texts import texts_of
 from visualizer.glossary import masks_explained
-from visualizer.page.header import is_walked
+from visualizer.page.header import failure_said, is_walked
 from visualizer.settings.dials import SIZES, has_masks_in_picture
 from visualizer.settings.fields import MAX_ORDER, PRETRAINED, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
@@ -27,6 +27,7 @@ def title() -> None:
     st.sidebar.markdown("## :material/highlight: Headlight")
 
 
+@failure_said()
 def controls() -> None:
     """Draw the controls below the title: none while the guided path is walked, which has the texts beside it."""
     settings, selection = state.chosen().settings, state.chosen().selection
