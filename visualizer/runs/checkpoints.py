@@ -389,9 +389,9 @@ def _changed_masks(
     chosen: Masks = promised_masks(settings, batches)
     found = {}
     for kind in masked_attentions(settings.architecture):
-        if _is_own(kind, settings):
-            continue
         masks = chosen[kind.path]
+        if _is_own(kind, settings) or not masks:  # one that attends in blocks has no masks here
+            continue
         if any(mask is not masks[0] and not block_the_same(mask.allowed, masks[0].allowed) for mask in masks):
             raise ValueError(say("one_for_all_layers"))
         found[kind.path] = masks[0]

@@ -350,3 +350,11 @@ def test_an_edit_on_one_token_first_is_of_the_context_on_more(settings_of, tmp_p
     path = "decoder.layers.0.self_attention.context"
     changed = (after.trace[path].value != plain.trace[path].value).any(-1)[0].nonzero().tolist()
     assert changed == [[1, 2]]
+
+
+@pytest.mark.parametrize("mask", [(), ("padding",), ("causal", "sliding_window")])
+def test_masks_are_for_the_attentions_that_are_found_beside_an_encoder_that_attends_in_blocks(settings_of, mask):
+    run = cached_run(settings_of("led", mask=mask))
+    assert {path.partition(".")[0] for path in run.masks} == {"decoder"}
+    names = run.mask_of("decoder.layers.0.self_attention").names
+    assert names == mask
