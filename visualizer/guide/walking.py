@@ -14,7 +14,7 @@ from visualizer.runs.paths import attention_modules, layer_of, with_layer, witho
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection, default_stage
 from visualizer.shares import percent
-from visualizer.stages.head_measures import HeadMeasures, measure_heads
+from visualizer.stages.head_measures import HeadMeasures, has_tokens, measure_heads
 from visualizer.stages.informative import cell_at
 from visualizer.state import drafts, state
 from visualizer.work.cache import cached_run
@@ -57,7 +57,11 @@ def stops_of(run: Run, path: GuidedPath, selection: Selection) -> tuple[int, ...
 def by_measure(run: Run, path: str, measure: str) -> list[HeadMeasures]:
     """The heads of all layers of the attention that a stage is of, that with the most of a measure first."""
     kind = without_layer(path)
-    of_kind = [module for module in attention_modules(run.trace) if kind.startswith(f"{without_layer(module)}.")]
+    of_kind = [
+        module
+        for module in attention_modules(run.trace)
+        if kind.startswith(f"{without_layer(module)}.") and has_tokens(run, module)
+    ]
     found = [head for head in measure_heads(run, of_kind) if not math.isnan(head.values[measure])]
     return sorted(found, key=lambda head: head.values[measure], reverse=True)
 

@@ -16,7 +16,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
-from visualizer.settings.fields import TRAINED
+from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,14 @@ class HeadMeasures:
     values: Mapping[str, float]
 
 
+def has_tokens(run: Run, module: str) -> bool:
+    """True if the queries and keys of an attention are tokens: vectors of an example, or a prompt, are none."""
+    axes = run.axes(f"{module}.weights")
+    return run.settings.weights not in WORKED_EXAMPLES and all(axis.sequence is not None for axis in axes)
+
+
 def measure_heads(run: Run, modules: Sequence[str]) -> tuple[HeadMeasures, ...]:
-    """Measure every head of some attentions of one kind, layer by layer, once for a run."""
+    """Measure every head of some attentions of one kind, over tokens, layer by layer, once for a run."""
     return run.once(("measures", *modules), lambda: _measured(run, modules))
 
 

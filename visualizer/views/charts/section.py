@@ -8,9 +8,10 @@ import streamlit as st
 
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
-from visualizer.settings.fields import NO_CHART, WORKED_EXAMPLES
+from visualizer.settings.fields import NO_CHART
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
+from visualizer.stages.head_measures import has_tokens
 from visualizer.stages.registry import entry_of
 from visualizer.state import state
 from visualizer.state.widget_values import give_emptiable
@@ -42,15 +43,9 @@ def charts_of_heads(run: Run) -> tuple[str, ...]:
     return (
         "distance",
         *(("directions", "row", "temperature") if has_scores else ()),
-        *(("measures",) if _has_tokens(run, modules[0]) else ()),
+        *(("measures",) if has_tokens(run, modules[0]) else ()),
         *(("bias",) if any(attention.bias is not None for attention in run.attentions.values()) else ()),
     )
-
-
-def _has_tokens(run: Run, module: str) -> bool:
-    """True if queries and keys are tokens: the vectors of an example are none."""
-    axes = run.axes(f"{module}.weights")
-    return run.settings.weights not in WORKED_EXAMPLES and all(axis.sequence is not None for axis in axes)
 
 
 def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:

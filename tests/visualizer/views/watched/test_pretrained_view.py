@@ -294,6 +294,15 @@ def test_operations_are_covered_while_results_are_hidden(view, tiny):
     assert chosen(app, "view") == "heads"
 
 
+def test_the_path_of_a_checkpoint_with_a_prompt_before_the_tokens_does_without_measures(tmp_path):
+    folder = str(saved("cpmant", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    app = open_app(view="heads", source="pretrained", weights="pretrained", pretrained_model=folder, text="the cat")
+    app.button(key="begin").click().run()
+    titles = [title for _, title in card_of(app)["stops"]]
+    assert titles == [stop.title for stop in OF_CHECKPOINT.stops if not stop.measure]
+
+
 @pytest.mark.parametrize("family", ["llama", "bert", "t5"])
 def test_the_path_leads_to_the_head_that_does_most_of_a_measure_and_says_how_much(family, tmp_path):
     folder = str(saved(family, tmp_path))
