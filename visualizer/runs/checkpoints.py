@@ -255,7 +255,10 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
         settings, complaints = replace(settings, edits=""), (*complaints, say("edits_left_out", why=error))
         seen, changed = _pass(asked, {})
     attentions = _named(checkpoint, seen.trace)
-    masks = {**_own_masks(attentions, batches), **_by_layer(asked.changed, attentions)}
+    chosen = _by_layer(asked, attentions)
+    if asked.changed and not chosen:
+        raise ValueError(_takes_no_mask(asked))
+    masks = {**_own_masks(attentions, batches), **chosen}
     contexts = _contexts(checkpoint, encoding) if changed else {}
     for path, attention in attentions.items():
         if (context := contexts.get(f"{path}.context")) is not None and context.path in changed:
@@ -419,8 +422,16 @@ def _masked(checkpoint: Checkpoint, encoding: Tokenized, changed: Mapping[str, C
     return encoding
 
 
-def _by_layer(changed: Mapping[str, CombinedMask], attentions: Mapping[str, Attention]) -> dict[str, CombinedMask]:
-    return {in_layer(kind, layer): mask for kind, mask in changed.items() for layer in _layers(kind, attentions)}
+def _by_layer(asked: _Asked, attentions: Mapping[str, Attention]) -> dict[str, CombinedMask]:
+    """The masks that were chosen, by attention: of those over the tokens alone, not block by block."""
+    n_tokens = {name: len(batch[0]) for name, batch in asked.batches.items()}
+    return {
+        path: asked.changed[kind.path]
+        for kind in masked_attentions(asked.settings.architecture)
+        if kind.path in asked.changed
+        for path in (in_layer(kind.path, layer) for layer in _layers(kind.path, attentions))
+        if attentions[path].shape[2:] == (n_tokens[kind.queries], n_tokens[kind.keys])
+    }
 
 
 def _layers(kind: str, attentions: Mapping[str, Attention]) -> Iterator[int]:

@@ -358,3 +358,17 @@ def test_masks_are_for_the_attentions_that_are_found_beside_an_encoder_that_atte
     assert {path.partition(".")[0] for path in run.masks} == {"decoder"}
     names = run.mask_of("decoder.layers.0.self_attention").names
     assert names == mask
+
+
+@pytest.mark.parametrize("mask", [(), ("sliding_window",), ("custom",)])
+def test_a_mask_over_the_tokens_is_refused_where_a_prompt_stands_before_them(settings_of, mask):
+    assert cached_run(settings_of("cpmant")).attentions
+    with pytest.raises(ValueError, match="takes no other mask"):
+        cached_run(settings_of("cpmant", mask=mask, custom="k <= q"))
+
+
+def test_an_encoder_that_attends_in_blocks_keeps_its_masks_beside_a_decoder_that_takes_others(settings_of):
+    run = cached_run(settings_of("longt5", mask=("sliding_window",)))
+    assert run.mask_of("decoder.layers.0.self_attention").names == ("sliding_window",)
+    of_encoder = run.attentions["encoder.layers.0.self_attention"]
+    assert run.mask_of("encoder.layers.0.self_attention").allowed.shape[-2:] == of_encoder.shape[2:]
