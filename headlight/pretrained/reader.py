@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headlight.attentions import Attention
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokenized import Tokenized
 from headlight.pretrained.watched_pass import added_mask, in_place_of_errors
@@ -81,7 +82,7 @@ class Reader:
         """Read the tokens: all of them, or with a cache those that it does not hold.
 
         Raises:
-            ValueError: the code of the model cannot be given the mask.
+            ValueError: the code of the model cannot be given the mask, or keeps no cache.
         """
         model, (read, cache) = self._checkpoint.model, self._kept
         if read != tuple(tokens[: len(read)]) or len(read) == len(tokens):
@@ -93,14 +94,27 @@ class Reader:
             name = "decoder_attention_mask" if self._has_source else "attention_mask"
             inputs[name] = added_mask(self._checkpoint, rows)
         cached = {of_cache: cache} if self._cached else {}
-        said = in_place_of_errors(self._checkpoint, self._takes_no_mask)
+        no_cache = f"The code of {self._checkpoint.name} keeps no key/value cache to read on with."
+        said = in_place_of_errors(self._checkpoint, self._takes_no_mask or (no_cache if read else ""))
         with self._checkpoint.lock, torch.no_grad():
             encoded = self._encoded
             with said, watch(model, keep="attentions", to="cpu") as trace:
                 output = model(**inputs, **cached, **encoded, use_cache=self._cached)
+        if self._allowed is not None and any(_sees_blocked(attention, rows) for attention in trace):
+            raise ValueError(self._takes_no_mask)
         if self._cached:
+            if getattr(output, of_cache, None) is None or not output.logits.shape[1]:
+                raise ValueError(no_cache)
             self._kept = tuple(tokens), getattr(output, of_cache)
         return Reading(trace, output.logits[0, -1].float().cpu(), len(tokens) - len(read), len(tokens))
+
+
+def _sees_blocked(attention: Attention, allowed: Tensor) -> bool:
+    """True if an attention over the tokens read gives weight where a mask, (..., Tq, Tk), blocks."""
+    weights = attention.weights
+    if weights is None or attention.is_cross or weights.shape[-2:] != allowed.shape[-2:]:
+        return False
+    return bool((weights * ~allowed).any())
 
 
 def _name_of_cache(model: torch.nn.Module) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from headlight.pretrained.reader import Reader, Reading, end_of
@@ -14,7 +15,7 @@ from model.decoding import Read, Tokens
 from model.tracing import Stage
 from visualizer.runs.checkpoints import checkpoint_of, has_own_masks, input_of, of_line
 from visualizer.runs.run import Run
-from visualizer.runs.seen import named, per_head, without_sinks
+from visualizer.runs.seen import named, without_sinks
 from visualizer.settings.fields import MAX_TOKENS
 
 ROUNDING = 1e-4
@@ -60,18 +61,12 @@ def _stages(reading: Reading, architecture: Architecture) -> Iterator[Stage]:
     for path, attention in named(map(without_sinks, reading.trace), architecture).items():
         if attention.weights is not None:
             yield _stage(f"{path}.weights", attention.weights.float(), "B H Tq Tk")
-        if ".layers.0." in path and (key := per_head(attention.key, attention)) is not None:
-            key = key.float()
-            yield _stage(f"{path}.k", key, "B H Tk Dh")
-            yield _stage(f"{path}.k_proj", _new(path, key, reading), "B Tn D")
+        if ".layers.0." in path:
+            n_keys, is_first = attention.shape[3], reading.n_new == reading.n_all
+            n_new = n_keys if is_first else reading.n_new if path.endswith("self_attention") else 0
+            yield _stage(f"{path}.k", torch.empty(1, 1, n_keys, 0), "B H Tk Dh")  # as many rows, of no width
+            yield _stage(f"{path}.k_proj", torch.empty(1, n_new, 0), "B Tn D")
     yield _stage("logits", reading.logits[None, None], "B T V")
-
-
-def _new(path: str, key: Tensor, reading: Reading) -> Tensor:
-    """(B, Tn, D), the keys that were computed in this pass: those of a source in the first alone."""
-    is_first, is_own = reading.n_new == reading.n_all, path.endswith("self_attention")
-    n_new = key.shape[2] if is_first else reading.n_new if is_own else 0
-    return key[:, :, key.shape[2] - n_new :].transpose(1, 2).flatten(2)
 
 
 def _stage(path: str, value: Tensor, symbols: str) -> Stage:

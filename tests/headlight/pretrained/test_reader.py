@@ -87,3 +87,23 @@ def test_a_cache_that_forgets_takes_no_other_mask(checkpoint_of):
     tokens = [*tokens, int(reader(tokens).logits.argmax())]
     with pytest.raises(ValueError, match="takes no other mask beside its cache"):
         reader(tokens)
+
+
+def test_a_mask_that_the_code_passes_over_beside_its_cache_is_refused(checkpoint_of):
+    _, checkpoint = checkpoint_of("led")
+    given, tokens = begun(checkpoint)
+    window = causal(32, 32) & ~causal(32, 32).tril(-2)
+    reader = Reader(checkpoint, given, cached=True, allowed=window)
+    tokens = [*tokens, int(reader(tokens).logits.argmax())]
+    with pytest.raises(ValueError, match="takes no other mask beside its cache"):
+        reader(tokens)
+
+
+@pytest.mark.parametrize("family", ["xlnet", "cpmant"])
+def test_a_model_that_keeps_no_cache_is_refused_in_one_sentence(checkpoint_of, family):
+    _, checkpoint = checkpoint_of(family)
+    given, tokens = begun(checkpoint)
+    reader = Reader(checkpoint, given, cached=True)
+    texts = (tokens, [*tokens, 7])
+    with pytest.raises(ValueError, match="keeps no key/value cache to read on with"):
+        list(map(reader, texts))

@@ -9,21 +9,25 @@ import torch
 
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokenized import Words, tokenized
+from model.decoding import GREEDY
 from model.masks import causal
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from visualizer.masks import OWN
 from visualizer.pictures.step import Place, equation
 from visualizer.runs.checkpoints import batches_of, checkpoint_of, input_of, n_bytes_of, n_bytes_of_all, opened
+from visualizer.runs.continuation import OneByOne, write
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.saved import as_trace
+from visualizer.runs.writer import writer_of
 from visualizer.settings.fields import PRETRAINED
 from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.interventions import Intervention, write_interventions
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, write_planes
 from visualizer.settings.settings import Settings
 from visualizer.stages.head_measures import measure_heads
+from visualizer.views.generate.pictures import steps_picture
 from visualizer.work.cache import cached_run
 from visualizer.work.cached_operations import cached_operations
 
@@ -372,3 +376,27 @@ def test_an_encoder_that_attends_in_blocks_keeps_its_masks_beside_a_decoder_that
     assert run.mask_of("decoder.layers.0.self_attention").names == ("sliding_window",)
     of_encoder = run.attentions["encoder.layers.0.self_attention"]
     assert run.mask_of("encoder.layers.0.self_attention").allowed.shape[-2:] == of_encoder.shape[2:]
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "gpt_oss", "xglm", "t5"])
+def test_the_rows_that_a_choice_rests_on_are_drawn_at_the_same_keys_with_a_cache(settings_of, family):
+    run = cached_run(settings_of(family, text="the cat sat the cat"))
+    writer = writer_of(run)
+    plain, cached = (
+        steps_picture(run, writer, how, write(writer, how))
+        for how in (OneByOne(GREEDY, 3), OneByOne(GREEDY, 3, cached=True))
+    )
+    assert cached.weights == pytest.approx(plain.weights, abs=1e-5)
+    assert [step.computed for step in cached.steps] == [len(writer.prompt), 1, 1]
+    n_source = len(writer.source)
+    assert [step.source_computed for step in cached.steps] == [n_source, 0, 0]
+
+
+def test_of_a_model_with_a_prompt_of_its_own_the_weights_of_the_tokens_are_drawn(settings_of):
+    run = cached_run(settings_of("cpmant"))
+    writer, how = writer_of(run), OneByOne(GREEDY, 2)
+    drawn = steps_picture(run, writer, how, write(writer, how)).weights
+    n_tokens = len(writer.prompt)
+    for layer, weights in enumerate(drawn[0]):
+        last = run.trace[f"decoder.layers.{layer}.self_attention.weights"].value[0, :, -1, -n_tokens:]
+        assert weights[:, :n_tokens] == pytest.approx(last.numpy(), abs=1e-5)

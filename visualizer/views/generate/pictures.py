@@ -78,18 +78,25 @@ def _blocked(writer: Writer, n_read: int) -> np.ndarray:
 
 
 def _rows(steps: tuple[Step, ...], kind: str, n_keys: int) -> np.ndarray:
-    """The weights of the last token in every step, layer and head, (N, L, H, K); zero where there is no key yet."""
+    """The weights of the last token in every step, layer and head, (N, L, H, K); zero where there is no key yet.
+
+    Of a self-attention the last keys count: a cache may let go of the first, or a prompt stand before the tokens.
+    """
     found = [_weights(step, kind) for step in steps]
-    rows = np.zeros((len(steps), *found[0].shape[:2], n_keys), np.float32)
-    for index, weights in enumerate(found):
-        rows[index, :, :, : weights.shape[-1]] = weights
+    rows = np.zeros((len(steps), len(found[0]), len(found[0][0]), n_keys), np.float32)
+    for index, (step, layers) in enumerate(zip(steps, found, strict=True)):
+        n_there = len(step.tokens) if kind == "self_attention" else n_keys
+        for layer, weights in enumerate(layers):
+            n_drawn = min(n_there, weights.shape[-1])
+            rows[index, layer, :, n_there - n_drawn : n_there] = weights[:, weights.shape[-1] - n_drawn :]
     return rows
 
 
-def _weights(step: Step, kind: str) -> np.ndarray:
-    """(L, H, K)."""
-    layers = [stage.value[0, :, -1] for path, stage in step.trace.items() if path.endswith(f"{kind}.weights")]
-    return to_array(torch.stack(layers))
+def _weights(step: Step, kind: str) -> list[np.ndarray]:
+    """Of each layer (H, K)."""
+    return [
+        to_array(stage.value[0, :, -1]) for path, stage in step.trace.items() if path.endswith(f"{kind}.weights")
+    ]
 
 
 def _keys(run: Run, writer: Writer, read: tuple[str, ...]) -> Axis:
