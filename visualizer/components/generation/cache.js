@@ -6,7 +6,7 @@ import { countOf } from "../shared/dom.js";
 import { textsOf } from "../shared/texts.js";
 
 const say = textsOf("generation/cache");
-const [COMPUTED, FROM_CACHE] = [1, 0.3]; // a row that is not read yet is 0
+const [COMPUTED, FROM_CACHE] = [1, 0.3]; // a row that is not there is 0
 
 /** The matrix of the steps up to one: the rows from the cache come first. @param {StepsHeader} data @param {number} index */
 export function cacheMatrix({ labels, n_prompt: nPrompt, steps }, index) {
@@ -15,7 +15,7 @@ export function cacheMatrix({ labels, n_prompt: nPrompt, steps }, index) {
   for (let row = 0; row < rows; row += 1) {
     const first = row * columns;
     const computed = first + nPrompt + row - steps[row].computed;
-    values.fill(FROM_CACHE, first, computed);
+    values.fill(FROM_CACHE, computed - steps[row].from_cache, computed);
     values.fill(COMPUTED, computed, first + nPrompt + row);
   }
   const numbers = steps.slice(0, rows).map((_, step) => String(step + 1));
@@ -31,13 +31,13 @@ export function cacheMatrix({ labels, n_prompt: nPrompt, steps }, index) {
 
 /** One cell in words. @param {number} value */
 export function cacheCellText(value) {
-  return value === COMPUTED ? say("computed") : value ? say("from_cache") : say("not_read");
+  return value === COMPUTED ? say("computed") : value ? say("from_cache") : say("not_there");
 }
 
 /** Each step up to one in words. @param {StepsHeader} data @param {number} index */
-export function cacheRowTexts({ n_prompt: nPrompt, steps }, index) {
-  return steps.slice(0, index + 1).map(({ computed }, step) =>
-    say("row", { step: step + 1, computed, kept: nPrompt + step - computed }));
+export function cacheRowTexts({ steps }, index) {
+  return steps.slice(0, index + 1).map(({ computed, from_cache: kept }, step) =>
+    say("row", { step: step + 1, computed, kept }));
 }
 
 /** The count of rows computed up to a step, with and without a cache. @param {StepsHeader} data @param {number} index */

@@ -45,7 +45,8 @@ class StepPicture:
 
     bars: the most likely tokens first. sentence: how it was chosen. kept: whether its logits are from before the
     last change of the settings. computed: how many rows of K and V of the decoder's self-attention this step
-    computed. source_computed: the same of the cross-attention, 0 without one.
+    computed. from_cache: how many it took from the cache, which may hold a window alone. source_computed: those
+    computed of the cross-attention, 0 without one.
     """
 
     bars: tuple[Bar, ...]
@@ -53,6 +54,7 @@ class StepPicture:
     sentence: str
     kept: bool
     computed: int
+    from_cache: int
     source_computed: int
 
 

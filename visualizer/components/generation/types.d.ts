@@ -23,6 +23,7 @@ export interface Step {
   sentence: string;
   kept: boolean;
   computed: number;
+  from_cache: number;
   source_computed: number;
 }
 

@@ -119,12 +119,14 @@ def _step(run: Run, writer: Writer, how: OneByOne, continuation: Continuation, i
     bars, tail = bars_of(run, step, writer.never, sampled=how.sampling.temperature > 0)
     n_read, n_source = len(step.tokens), len(writer.source)
     own, crossing = "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"
+    rows = computed_rows(step.trace, own) if how.cached else range(n_read)  # those before are from the cache
     return StepPicture(
         bars=bars,
         tail=tail,
         sentence=_sentence(run, writer, how, step),
         kept=index < continuation.n_kept,
-        computed=len(computed_rows(step.trace, own)) if how.cached else n_read,
+        computed=len(rows),
+        from_cache=rows.start,
         source_computed=len(computed_rows(step.trace, crossing)) if how.cached and n_source else n_source,
     )
 
