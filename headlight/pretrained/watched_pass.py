@@ -167,9 +167,12 @@ def _reads_beside_text(model: nn.Module) -> list[str]:
 
 
 def memory_of_run(checkpoint: Checkpoint, encoding: Tokenized, keep: Keep) -> int:
-    """The bytes that the trace of a pass takes, known from one plain pass."""
+    """The bytes that the trace of a pass takes, known from one plain pass, of the encoder without its mask."""
+    inputs = dict(encoding.inputs)
+    if inputs.pop(_OF_ENCODER, None) is not None:
+        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     with checkpoint.lock:
-        return memory(checkpoint.model, keep=keep, **{**encoding.inputs, **plain(checkpoint)})
+        return memory(checkpoint.model, keep=keep, **{**inputs, **plain(checkpoint)})
 
 
 def plain(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -404,3 +404,12 @@ def test_of_a_model_with_a_prompt_of_its_own_the_weights_of_the_tokens_are_drawn
     for layer, weights in enumerate(drawn[0]):
         last = run.trace[f"decoder.layers.{layer}.self_attention.weights"].value[0, :, -1, -n_tokens:]
         assert weights[:, :n_tokens] == pytest.approx(last.numpy(), abs=1e-5)
+
+
+def test_the_operations_of_an_encoder_that_attends_in_blocks_are_seen_beside_another_mask_of_the_crossing(
+    settings_of,
+):
+    run = cached_run(settings_of("longt5", mask=("custom",), custom_cross="k == 0"))
+    assert run.trace["decoder.layers.0.cross_attention.weights"].value[..., 0].eq(1).all()
+    crossing = next(each for each in cached_operations(run).seen.trace if each.is_cross)
+    assert crossing.weights[..., 0].eq(1).all()
