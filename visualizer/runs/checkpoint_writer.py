@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -17,8 +17,9 @@ from visualizer.runs.checkpoints import checkpoint_of, has_own_masks, input_of, 
 from visualizer.runs.run import Run
 from visualizer.runs.seen import named, without_sinks
 from visualizer.settings.fields import MAX_TOKENS
+from visualizer.settings.settings import NumberType
 
-ROUNDING = 1e-4
+ROUNDING: Mapping[NumberType, float] = {"float32": 1e-4, "bfloat16": 2e-2}
 """Up to this share of the largest logit, numbers with and without a cache count as the same."""
 
 

@@ -53,7 +53,7 @@ class Difference:
         probabilities: the largest difference of two probabilities.
         logits: the same of two logits.
         largest_logit: what a difference of logits is to be compared with.
-        rounding: up to this the numbers count as the same.
+        rounding: up to this, relative to the largest logit, the numbers count as the same.
         in_float64: the largest difference of two logits in float64, where that was needed to tell what it is.
     """
 
@@ -69,7 +69,7 @@ class Difference:
         size = max(1.0, self.largest_logit)
         if self.in_float64 is not None:
             return self.in_float64 <= ROUNDING_OF_FLOAT64 * size
-        return self.probabilities <= self.rounding and self.logits <= self.rounding * size
+        return max(self.probabilities, self.logits) <= self.rounding * size
 
 
 @dataclass(frozen=True, eq=False)

@@ -169,7 +169,7 @@ def _of_checkpoint(run: Run) -> Writer:
             )
             if holds
         ),
-        rounding=ROUNDING_OF_LIBRARIES,
+        rounding=ROUNDING_OF_LIBRARIES[run.settings.pretrained_dtype],
     )
 
 

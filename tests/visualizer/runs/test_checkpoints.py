@@ -15,7 +15,7 @@ from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from visualizer.masks import OWN
 from visualizer.pictures.step import Place, equation
 from visualizer.runs.checkpoints import batches_of, checkpoint_of, input_of, n_bytes_of, n_bytes_of_all, opened
-from visualizer.runs.continuation import OneByOne, write
+from visualizer.runs.continuation import Difference, OneByOne, write
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
@@ -413,3 +413,13 @@ def test_the_operations_of_an_encoder_that_attends_in_blocks_are_seen_beside_ano
     assert run.trace["decoder.layers.0.cross_attention.weights"].value[..., 0].eq(1).all()
     crossing = next(each for each in cached_operations(run).seen.trace if each.is_cross)
     assert crossing.weights[..., 0].eq(1).all()
+
+
+@pytest.mark.parametrize(("dtype", "is_rounding"), [("float32", False), ("bfloat16", True)])
+def test_what_counts_as_rounding_beside_a_cache_follows_from_the_number_type(settings_of, dtype, is_rounding):
+    settings = replace(settings_of("llama"), pretrained_dtype=dtype)
+    open_checkpoint(cost_of(settings.pretrained_model, dtype), lambda *_: None, dtype=dtype)
+    writer = writer_of(cached_run(settings))
+    of_a_hundredth = Difference(0.04, 0.375, 34.1, writer.rounding)
+    assert of_a_hundredth.is_rounding == is_rounding
+    assert not Difference(0.5, 2.0, 34.1, writer.rounding).is_rounding

@@ -96,7 +96,7 @@ def test_the_cache_changes_no_number(name):
 
 def test_a_difference_that_is_no_rounding_is_seen():
     assert Difference(1e-7, 8e-6, 10.0).is_rounding
-    assert not Difference(2e-6, 0.0, 10.0).is_rounding
+    assert not Difference(2e-5, 0.0, 10.0).is_rounding
     assert not Difference(0.0, 2e-5, 10.0).is_rounding
 
 
