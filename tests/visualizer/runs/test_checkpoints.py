@@ -26,6 +26,7 @@ from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.interventions import Intervention, write_interventions
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, write_planes
 from visualizer.settings.settings import Settings
+from visualizer.stages.attention import agreement
 from visualizer.stages.head_measures import measure_heads
 from visualizer.views.generate.pictures import steps_picture
 from visualizer.work.cache import cached_run
@@ -423,3 +424,15 @@ def test_what_counts_as_rounding_beside_a_cache_follows_from_the_number_type(set
     of_a_hundredth = Difference(0.04, 0.375, 34.1, writer.rounding)
     assert of_a_hundredth.is_rounding == is_rounding
     assert not Difference(0.5, 2.0, 34.1, writer.rounding).is_rounding
+
+
+@pytest.mark.parametrize(("dtype", "holds"), [(torch.float32, False), (torch.bfloat16, True)])
+def test_weights_times_values_are_held_against_the_rounding_of_the_vectors(settings_of, dtype, holds):
+    run = cached_run(settings_of("llama"))
+    (module, attention), *_ = run.attentions.items()
+    vectors = {
+        "query": attention.query.to(dtype),
+        "value": attention.value.to(dtype),
+    }  # beside a softmax in float32
+    seen = replace(attention, **vectors, difference=0.005 * float(attention.context.abs().max()))
+    assert agreement(replace(run, attentions={module: seen}), module).holds == holds
