@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from torch import Tensor
 
 from model.decoding import BeamTree, Read, Sampling, Step, Tokens, beam_search, decode, next_logits, rechosen
 from model.tracing import Stage, Trace
-from visualizer.runs.writer import ROUNDING, Writer
+from visualizer.runs.writer import ROUNDING, Readers, Writer
 
 ROUNDING_OF_FLOAT64 = 1e-12
 """Up to this, relative to the largest, numbers in float64 count as the same."""
@@ -150,10 +149,10 @@ def largest_difference(writer: Writer, steps: tuple[Step, ...]) -> Difference:
     )
     if found.is_rounding or writer.exact_readers is None:
         return found
-    return replace(found, in_float64=_largest_in_turn(writer.exact_readers, steps))
+    return replace(found, in_float64=_largest_in_turn(writer.exact_readers(), steps))
 
 
-def _largest_in_turn(readers: Callable[[bool], Read], steps: tuple[Step, ...]) -> float:
+def _largest_in_turn(readers: Readers, steps: tuple[Step, ...]) -> float:
     """Return the largest difference of two logits as a reader with a cache and one without read the same steps."""
     cached, plain = readers(True), readers(False)
     largest, before = 0.0, None

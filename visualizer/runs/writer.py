@@ -43,13 +43,16 @@ LARGE_RUN = 64 * 2**20
 MOST_TOKENS = int(FIELDS["limit"].most)
 """The most tokens that a person can ask for."""
 
+Readers = Callable[[bool], Read]
+"""Gives a reader of the tokens so far, with a key/value cache or without."""
+
 
 @dataclass(frozen=True, eq=False)
 class Writer:
     """A model with a decoder, ready to write.
 
     Attributes:
-        readers: gives a reader of the tokens so far, with a key/value cache or without.
+        readers: of the model.
         source: what its encoder reads; empty without one.
         prompt: the tokens before the first choice.
         never: the tokens that are in the vocabulary for other ends than to be written.
@@ -61,10 +64,10 @@ class Writer:
         answer: the right tokens where it learned a task; None for a model that did not.
         remarks: one sentence for each setting that does not hold here.
         rounding: up to this, relative to the largest, logits with and without a cache count as the same.
-        exact_readers: the readers of the model in float64; None for a checkpoint.
+        exact_readers: makes the readers of the model in float64; None for a checkpoint.
     """
 
-    readers: Callable[[bool], Read]
+    readers: Readers
     source: Tokens
     prompt: Tokens
     never: Tokens
@@ -76,7 +79,7 @@ class Writer:
     answer: Tokens | None
     remarks: tuple[str, ...]
     rounding: float = ROUNDING
-    exact_readers: Callable[[bool], Read] | None = None
+    exact_readers: Callable[[], Readers] | None = None
 
     @property
     def has_encoder(self) -> bool:
@@ -117,8 +120,12 @@ def writer_of(run: Run) -> Writer:
         "memory_mask": memory_masks,
         "source_positions": run.positions.get("source") if has_encoder else None,
     }
+
+    def readers_with(model: Transformer) -> Readers:
+        return lambda cached: (CachedReader if cached else Reader)(model, **read_with)
+
     return Writer(
-        readers=lambda cached: (CachedReader if cached else Reader)(model, **read_with),
+        readers=readers_with(model),
         source=source,
         prompt=start,
         never=NEVER_WRITTEN if run.settings.weights == TRAINED else (PADDING_ID, START_ID),
@@ -129,9 +136,7 @@ def writer_of(run: Run) -> Writer:
         memory_masks=memory_masks,
         answer=_answer(run),
         remarks=_remarks(run),
-        exact_readers=lambda cached: (CachedReader if cached else Reader)(
-            copy.deepcopy(model).double(), **read_with
-        ),
+        exact_readers=lambda: readers_with(copy.deepcopy(model).double()),
     )
 
 
