@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from headlight.masks.language import parse_score
 from model.masks import with_leading_axes
 from model.texts import texts_of
 from visualizer.runs.run import Run
@@ -78,13 +79,24 @@ def _what_goes_by_place(typed: Run, shuffled: Run) -> list[str]:
     found = []
     if shuffled.settings.positions != "none":
         found.append(say("positions"))
-    if names := _masks_by_place(typed, shuffled):
-        labels = say("and").join(map(name_of_mask, names))
-        masks = say("mask", label=labels) if len(names) == 1 else say("masks", labels=labels)
-        found.append(say("too", masks=masks) if found else say("without_positions", masks=masks))
+    for what in _others_by_place(typed, shuffled):
+        found.append(say("too", what=what) if found else say("without_positions", what=what))
     if shuffled.settings.dropout > 0:
         found.append(say("dropout"))
     return found
+
+
+def _others_by_place(typed: Run, shuffled: Run) -> Iterator[str]:
+    """The beginning of a sentence for each thing beside the positions that goes by them."""
+    if names := _masks_by_place(typed, shuffled):
+        labels = say("and").join(map(name_of_mask, names))
+        yield say("mask", label=labels) if len(names) == 1 else say("masks", labels=labels)
+    settings, crosses = shuffled.settings, "target" in shuffled.batches
+    if settings.score and not crosses and not {"q", "k"}.isdisjoint(parse_score(settings.score).names):
+        yield say("scores")
+    of_source = [each for each in shuffled.interventions if not (crosses and each.path.startswith("decoder."))]
+    if any(each.row is not None or each.becomes == "other" for each in of_source):
+        yield say("edit")
 
 
 def _masks_by_place(typed: Run, shuffled: Run) -> tuple[str, ...]:

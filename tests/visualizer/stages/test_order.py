@@ -83,6 +83,12 @@ def test_with_positions_they_are_others_and_the_difference_is_that_of_the_runs(p
         ),
         ({"mask": ("causal", "padding", "strided")}, "The causal and strided masks go by position"),
         ({"mask": ("custom",), "custom": "q == 0"}, "The painted mask goes by position"),
+        (
+            {"score": "score - slope(h) * (q - k)"},
+            "The change of the scores goes by position, so the order counts even",
+        ),
+        ({"score": "k", "mask": ("causal",)}, "The change of the scores goes by position, so the order counts too"),
+        ({"edits": "encoder.layers.0.residual1-r1-zero"}, "An edit goes by position, so the order counts even"),
         ({"dropout": 0.5}, "Dropout sets other numbers"),
     ],
 )
@@ -126,3 +132,19 @@ def test_one_click_shuffles_and_one_brings_the_typed_order_back():
     app = open_app(weights="trained", task="reverse", order="3")
     assert_healthy(app)
     assert "shuffle" not in {button.key for button in app.button}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"score": "2 * tanh(score / 2)"},
+        {"score": "score * n_keys"},
+        {"edits": "encoder.layers.0.self_attention.context-h1-mean"},
+        {"score": "score - abs(q - k)", "architecture": "encoder-decoder", "target": "x y"},
+        {"edits": "decoder.layers.0.residual1-r1-zero", "architecture": "encoder-decoder", "target": "x y"},
+    ],
+    ids=str,
+)
+def test_a_change_that_does_not_go_by_the_places_of_the_text_leaves_the_vectors_shuffled(change):
+    check, _, _ = compared(replace(LOVE, text="I love AI so much", order=2, **change))
+    assert check.holds is True

@@ -93,7 +93,7 @@ def _rows(steps: tuple[Step, ...], kind: str, n_keys: int) -> np.ndarray:
 
 
 def _weights(step: Step, kind: str) -> list[np.ndarray]:
-    """Of each layer (H, K)."""
+    """The weights of the last token in each layer, (H, K)."""
     return [
         to_array(stage.value[0, :, -1]) for path, stage in step.trace.items() if path.endswith(f"{kind}.weights")
     ]
