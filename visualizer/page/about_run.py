@@ -140,7 +140,7 @@ def _who_hides_padding(run: Run, selection: Selection) -> str:
             return say("hidden_in_neither")
         sides = listed(hiding)
         return say("hidden_in_but", sides=sides, bare=bare) if bare else say("hidden_in", sides=sides)
-    seen = padding_is_seen(run.promised, run.batches)
+    seen = padding_is_seen(run.promised, run.batches, without="padding")
     if switched_off := unpadded(run.settings):
         return say("switched_off", attentions=listed([attention.called for attention in switched_off]))
     if "padding" in run.settings.mask:

@@ -81,12 +81,15 @@ def block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
     return bool(((nothing if one is None else one) == (nothing if other is None else other)).all())
 
 
-def padding_is_seen(masks: Mapping[str, CombinedMask], batches: Mapping[SequenceName, Batch]) -> bool:
-    """True if a token that is not padding may attend to padding where there is no padding mask.
+def padding_is_seen(
+    masks: Mapping[str, CombinedMask], batches: Mapping[SequenceName, Batch], *, without: str = ""
+) -> bool:
+    """True if a token that is not padding may attend to padding.
 
     Args:
         masks: by the path of every attention.
         batches: the sequences that the model reads.
+        without: the name of a mask that is taken as if it were not there.
     """
     pads = {name: torch.tensor([sequence.is_padding for sequence in batch]) for name, batch in batches.items()}
     for path, mask in masks.items():
@@ -94,7 +97,7 @@ def padding_is_seen(masks: Mapping[str, CombinedMask], batches: Mapping[Sequence
         queries = pads["target" if of_target else "source"]
         keys = pads["target" if of_target and "cross" not in path else "source"]
         pairs = ~queries[:, None, :, None] & keys[:, None, None, :]
-        allowed = mask.without("padding").allowed
+        allowed = mask.without(without).allowed
         if bool((pairs if allowed is None else pairs & allowed).any()):
             return True
     return False

@@ -14,11 +14,14 @@ from model.analysis.influence import Verdict
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.runs.masks_in_force import padding_is_seen
 from visualizer.runs.padding import effect_of_padding
 from visualizer.runs.paths import layer_of, of_every_layer, without_layer
 from visualizer.runs.promises import Intended, Measurement, Proof, prove
+from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
+from visualizer.settings.fields import FAULTS_OF_MASKS
 from visualizer.settings.view_choices import Claim
 from visualizer.stages.registry import entry_of
 from visualizer.state import state, widgets
@@ -110,15 +113,20 @@ def _padding(case: Case) -> None:
         return
     rows = case.run.tokens["target" if "target" in case.run.tokens else "source"]
     label = markdown_safe(rows.labels[effect.row])
-    settings = case.run.settings
-    is_hidden = settings.score and "padding" in settings.mask
-    seen = say("padding_scored") if is_hidden else say("padding_seen")
-    whys = {"padding_counted": say("padding_counted"), "none": seen}
-    why = whys.get(settings.fault, say("padding_let_through"))
+    why = why_padding_matters(case.run)
     st.error(
         say("padding_matters", what=what, largest=effect.largest, row=effect.row, label=label, why=why),
         icon=":material/close:",
     )
+
+
+def why_padding_matters(run: Run) -> str:
+    """Say why padding changes the outputs of a run that it changes."""
+    if padding_is_seen(run.promised, run.batches):
+        return say("padding_seen")
+    if run.settings.fault == "padding_counted" and run.settings.positions != "none":
+        return say("padding_counted")
+    return say("padding_let_through") if run.settings.fault in FAULTS_OF_MASKS else say("padding_scored")
 
 
 def _padding_of_batch(case: Case) -> None:

@@ -14,6 +14,9 @@ LINK = {"view": "lab", "panel": "prove", "architecture": "decoder", "text": "a b
     [
         ({"mask": "causal"}, "the masks let tokens see it"),
         ({"mask": "causal,padding", "fault": "padding_counted"}, "positions count the padding"),
+        ({"mask": "causal", "fault": "padding_counted", "positions": "none"}, "the masks let tokens see it"),
+        ({"mask": "none", "fault": "before_softmax"}, "the masks let tokens see it"),
+        ({"mask": "causal", "score": "score / 2"}, "the masks let tokens see it"),
         ({"mask": "causal,padding", "score": "score * (q + 1)"}, "the change of scores counts it"),
     ],
 )
