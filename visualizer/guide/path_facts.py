@@ -106,19 +106,17 @@ class _Attention:
         yield "inside" if self.next() else "at_end"
         if len(set(self.columns.labels)) < len(self.columns.labels):
             yield "repeats"
-        weights, seen = self.weights[self.cell.batch, self.cell.head], self.seen()
-        if abs(float(weights[self.cell.row].sum()) - 1) < TOLERANCE:
+        batch, head, row = self.cell.batch, self.cell.head, self.cell.row
+        if abs(float(self.weights[batch, head, row].sum()) - 1) < TOLERANCE:
             yield "sums_to_one"
-        if (allowed := self.allowed()) is None or seen is None:
+        if (allowed := self.allowed()) is None:
             yield "unmasked"
-        else:
-            yield "masked"
-            yield "sees_all" if bool(seen.all()) else "blocked"
-            masked = self.run.trace.get(f"{self.module}.masked_scores")
-            if masked is not None and bool(
-                masked.value[self.cell.batch, self.cell.head][~allowed].isneginf().all()
-            ):
-                yield "hides"
+            return
+        yield "masked"
+        yield "sees_all" if bool(allowed[row].all()) else "blocked"
+        masked = self.run.trace.get(f"{self.module}.masked_scores")
+        if masked is not None and bool(masked.value[batch, head][~allowed].isneginf().all()):
+            yield "hides"
 
     def next(self) -> str:
         """The token that follows in the text; empty after the last one, which padding may follow."""

@@ -111,9 +111,8 @@ def product_in_words(of_model: float, chosen: float) -> str:
     """``√16 × 1.5 = 6``, of which one is not 1."""
     square = of_model**2
     is_root = of_model != 1 and math.isclose(square, round(square), rel_tol=1e-6)
-    factors = [f"√{square:.0f}" if is_root else f"{of_model:.4g}"] * (of_model != 1) + [f"{chosen:g}"] * (
-        chosen != 1
-    )
+    own = f"√{square:.0f}" if is_root else f"{of_model:.4g}"
+    factors = [own] * (of_model != 1) + [f"{chosen:g}"] * (chosen != 1)
     return " × ".join(factors) + (f" = {of_model * chosen:.4g}" if is_root or len(factors) > 1 else "")
 
 
