@@ -17,7 +17,7 @@ from visualizer.glossary import mask_piece
 from visualizer.runs.run import Run
 from visualizer.stages import by_operation, score_changes
 from visualizer.stages.by_operation import from_inputs, linear_formula, moved
-from visualizer.stages.checks import Check, attention_agreement, equal, is_exact, square_root
+from visualizer.stages.checks import Check, attention_agreement, equal, square_root
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, beside
 from visualizer.stages.explanations import Fact, Facts
@@ -208,8 +208,9 @@ def _agreement_seen(seen: Attention) -> Check:
         return Check(say("with_sink"), None)
     if seen.difference == 0.0:
         return Check(say("seen_exactly"), True)
-    vectors = (seen.query, seen.value)  # of bfloat16 it may be, beside a softmax in float32
-    share = 1e-4 if all(each is None or is_exact(each) for each in vectors) else 2e-2
+    vectors = (each for each in (seen.query, seen.value) if each is not None)
+    types = {seen.dtype, *(each.dtype for each in vectors)}  # scores may be of float32 between vectors of bfloat16
+    share = 1e-4 if types <= {torch.float32, torch.float64} else 2e-2
     size = 1.0 + float(seen.context.abs().max())
     return Check(say("seen", difference=seen.difference), seen.difference <= share * size)
 

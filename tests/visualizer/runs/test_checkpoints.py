@@ -426,13 +426,20 @@ def test_what_counts_as_rounding_beside_a_cache_follows_from_the_number_type(set
     assert not Difference(0.5, 2.0, 34.1, writer.rounding).is_rounding
 
 
-@pytest.mark.parametrize(("dtype", "holds"), [(torch.float32, False), (torch.bfloat16, True)])
-def test_weights_times_values_are_held_against_the_rounding_of_the_vectors(settings_of, dtype, holds):
+@pytest.mark.parametrize(
+    ("dtype", "of_scores", "holds"),
+    [
+        (torch.float32, torch.float32, False),
+        (torch.bfloat16, torch.float32, True),  # a softmax in float32 between vectors of bfloat16
+        (torch.float32, torch.bfloat16, True),  # vectors that were kept in float32
+    ],
+)
+def test_weights_times_values_are_held_against_the_rounding_of_their_type(settings_of, dtype, of_scores, holds):
     run = cached_run(settings_of("llama"))
     (module, attention), *_ = run.attentions.items()
     vectors = {
         "query": attention.query.to(dtype),
         "value": attention.value.to(dtype),
     }  # beside a softmax in float32
-    seen = replace(attention, **vectors, difference=0.005 * float(attention.context.abs().max()))
+    seen = replace(attention, **vectors, dtype=of_scores, difference=0.005 * float(attention.context.abs().max()))
     assert agreement(replace(run, attentions={module: seen}), module).holds == holds
