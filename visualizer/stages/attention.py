@@ -211,7 +211,7 @@ def _agreement_seen(seen: Attention) -> Check:
     vectors = (each for each in (seen.query, seen.value) if each is not None)
     types = {seen.dtype, *(each.dtype for each in vectors)}  # scores may be of float32 between vectors of bfloat16
     share = 1e-4 if types <= {torch.float32, torch.float64} else 2e-2
-    size = 1.0 + float(seen.context.abs().max())
+    size = 1.0 + float(seen.context.nan_to_num(0.0).abs().max())
     return Check(say("seen", difference=seen.difference), seen.difference <= share * size)
 
 

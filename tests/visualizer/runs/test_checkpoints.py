@@ -443,3 +443,13 @@ def test_weights_times_values_are_held_against_the_rounding_of_their_type(settin
     }  # beside a softmax in float32
     seen = replace(attention, **vectors, dtype=of_scores, difference=0.005 * float(attention.context.abs().max()))
     assert agreement(replace(run, attentions={module: seen}), module).holds == holds
+
+
+def test_a_context_that_is_nan_as_the_models_own_is_the_same(settings_of):
+    run = cached_run(settings_of("llama"))
+    (module, attention), *_ = run.attentions.items()
+    context = attention.context.clone()
+    context[..., 0, :] = torch.nan
+    assert agreement(
+        replace(run, attentions={module: replace(attention, context=context, difference=1e-9)}), module
+    ).holds
