@@ -157,7 +157,9 @@ def followed_in(run: Run, stack: str) -> FollowedStream:
     else:
         is_causal = not seen.looking_ahead if seen.causal is None else seen.causal
         expects_next = is_causal or seen.trace[stack].is_decoding
-        tolerance = _OF_OTHERS if is_exact(run.trace[stream.path].value) else _ROUNDED
+        weights = filter(Tensor.is_floating_point, seen.trace.parameters.values())
+        exactly = all(map(is_exact, (run.trace[stream.path].value, *weights)))  # a norm may give float32
+        tolerance = _OF_OTHERS if exactly else _ROUNDED
     is_read_on = "target" in run.batches and tokens.sequence == "source"
     end = (say("to_the_decoder") if is_read_on else say("end"), stream.path)
     return FollowedStream(

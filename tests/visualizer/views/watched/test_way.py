@@ -16,6 +16,7 @@ from headlight.pretrained.watched_pass import run
 from headlight.residual_stream.contributions import Contributions
 from tests.controls import chosen
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, saved
+from tests.headlight.test_transformers_models import built
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app
 from visualizer.pictures import token_way
@@ -193,3 +194,16 @@ def test_a_recording_predicts_what_follows_where_no_token_sees_a_later_one(tmp_p
     assert not expects_next(example_trace())  # in one of its layers they do
     watched, _, _ = taken("bert", tmp_path)
     assert not expects_next(watched.trace)
+
+
+@pytest.mark.parametrize("family", ["gemma2", "gpt_oss", "llama"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 5e-2)])
+def test_the_sum_is_held_against_the_rounding_of_the_weights(family, dtype, tolerance):
+    model = built(family).to(dtype)
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(torch.tensor([[3, 1, 4, 1, 5]]))
+    operations = run_of_operations(WatchedRun(trace, ""))
+    (stack,) = token_way.stacks_of(operations)
+    found = token_way.taken_at(operations, stack, 3)
+    assert found.tolerance == tolerance
+    assert found.check().holds
