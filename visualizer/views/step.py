@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from headlight.masks.faults import FAULTS
 from model.texts import texts_of
 from visualizer.colors import ROLES
 from visualizer.components.axis import Axis
@@ -98,6 +99,8 @@ def render(run: Run, selection: Selection) -> None:
             _window(run, cell)
         if any(each.path == path for each in run.interventions):
             st.caption(say("edited"))
+        elif run.settings.fault in FAULTS and _is_no_formula(run, path):
+            st.caption(say("broken"))
         if not selection.hidden and (said := largest_score(run, cell)):
             st.caption(markdown_safe(said))
     _head_note(run, cell)
@@ -278,6 +281,13 @@ def _move(label: str, size: int, place: int, look: Callable[[int], None]) -> Non
 
 def _part(part: range, size: int) -> str:
     return say("part", first=part.start, last=part.stop - 1, size=size)
+
+
+def _is_no_formula(run: Run, path: str) -> bool:
+    """True if a mask bug gives a stage other numbers than its formula does."""
+    mask = run.trace.get(f"{run.trace[path].module_path}.mask")
+    is_changed = run.trace[path].name in ("masked_scores", "weights") and run.trace[path].edited
+    return is_changed and mask is not None and not bool(mask.value.all())
 
 
 def _head_note(run: Run, cell: Cell) -> None:

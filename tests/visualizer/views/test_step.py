@@ -136,3 +136,24 @@ def test_what_is_seldom_looked_at_is_closed_until_a_person_opens_it():
     checked = checks_of(app.run())
     assert not checked.proto.expanded
     assert not checked.children
+
+
+@pytest.mark.parametrize("stage", ["masked_scores", "weights", "scores"])
+@pytest.mark.parametrize(
+    ("link", "is_broken"),
+    [
+        ({"fault": "before_softmax"}, True),
+        ({"fault": "after_softmax"}, True),
+        ({}, False),
+        ({"fault": "left_out"}, False),
+    ],
+    ids=str,
+)
+def test_a_formula_that_a_mask_bug_does_not_keep_to_says_so(link, is_broken, stage):
+    app = open_app(weights="random", text="a b c", stage=f"encoder.self_attention.{stage}", **link)
+    said = any("without the mask bug" in each.value for each in app.caption)
+    assert said == (is_broken and stage != "scores")
+    unmasked = open_app(
+        weights="random", text="a b c", mask="none", stage=f"encoder.self_attention.{stage}", **link
+    )
+    assert not any("without the mask bug" in each.value for each in unmasked.caption)
