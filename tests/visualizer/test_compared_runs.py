@@ -176,6 +176,18 @@ def test_the_way_to_the_model_as_it_is_lets_go_of_what_was_kept():
     assert "A and B have the same masks here (causal). " in said(app)
 
 
+@pytest.mark.parametrize("hidden", ["on", "off"])
+@pytest.mark.parametrize(
+    "baseline", ["weights=feed_forward", "weights=one_head", "architecture=encoder-decoder", "n_heads=2&text=a"]
+)
+def test_what_has_other_attentions_or_none_is_beside_it_or_refused(baseline, hidden):
+    app = open_app(view="compare", baseline=baseline, hidden=hidden, **A)
+    assert not app.exception
+    refused = hidden == "off" and "feed_forward" in baseline
+    assert ["with no attention" in error.value for error in app.error] == [True] * refused
+    assert ("mask_a" in {pills.key for pills in app.pills}) == (hidden == "on")  # it is asked about two masks
+
+
 def test_what_no_link_carries_is_not_kept():
     app = open_app(view="compare", text="a b")
     assert app.button(key="keep_baseline")

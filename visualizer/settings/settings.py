@@ -175,7 +175,7 @@ class Selection:
     @property
     def compares_masks(self) -> bool:
         """True if two runs are looked at that have masks of their own, in place of those of the settings."""
-        return self.view == "compare" and not self.compare.baseline
+        return self.view == "compare" and (self.hidden or not self.compare.baseline)
 
 
 FIELDS: Mapping[str, Field] = {**fields_of(Settings), **fields_of(Selection)}

@@ -35,6 +35,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.dials import MASKS_OF_BOTH, before_turning, dials_of, pressed_masks, turned
+from visualizer.settings.fields import changed
 from visualizer.settings.link import MAX_URL_TEXT, left_out_of_link, write_query
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
@@ -71,7 +72,9 @@ def render(run: Run, selection: Selection) -> None:
     if run.example is not None and run.example.mask is None:
         _nothing_to_compare(run.example)
         return
-    if baseline_of(selection) is not None and not selection.hidden and run.repeat is None:
+    if selection.hidden:  # it is asked about two masks, whatever was kept
+        selection = changed(selection, baseline="")
+    if baseline_of(selection) is not None and run.repeat is None:
         _with_baseline(run, selection)
         return
     _about_masks(run, selection)
@@ -120,7 +123,7 @@ def _with_baseline(b: Run, selection: Selection) -> None:
     """Compare the run with the one that was kept, whatever differs between them."""
     drop = state.callback(state.select, baseline="")
     try:
-        a = cached_run(compared_settings(b.settings, selection)[0]).at(b.item).alone()
+        a = _kept(b, selection)
     except ValueError as error:
         st.error(markdown_safe(str(error)), icon=":material/error:")
         st.button(say("drop"), key="drop_baseline", on_click=drop)
@@ -142,6 +145,18 @@ def _with_baseline(b: Run, selection: Selection) -> None:
     _downstream(a, b, kind, batch, selection)
     if has_same_rows(a, b, "probabilities"):
         _predictions(a, b, batch)
+
+
+def _kept(b: Run, selection: Selection) -> Run:
+    """The run that was kept.
+
+    Raises:
+        ValueError: it cannot be had, or has no attention.
+    """
+    a = cached_run(compared_settings(b.settings, selection)[0]).at(b.item).alone()
+    if not attention_modules(a.trace):
+        raise ValueError(say("without_attention"))
+    return a
 
 
 def _say_renumbered(a: Run, b: Run) -> None:
