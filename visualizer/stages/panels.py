@@ -210,6 +210,13 @@ def to_array(value: Tensor) -> NDArray[np.float32]:
     return array
 
 
+def is_text(run: Run, path: str) -> NDArray[np.bool_]:
+    """(T,), True for each row of a stage that is no padding; for all where there is nothing else."""
+    sequence, n_rows = run.axes(path)[0].sequence, run.trace[path].value.shape[-2]
+    pads = np.zeros(n_rows, bool) if sequence is None else np.array(run.tokens[sequence].is_padding[:n_rows])
+    return pads if pads.all() else ~pads
+
+
 def _palette(entry: StageEntry) -> Literal["sequential", "diverging"]:
     return "diverging" if entry.numbers == "signed" else "sequential"
 

@@ -10,7 +10,7 @@ from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.stages.derivations import Cell
-from visualizer.stages.panels import matrix, to_array
+from visualizer.stages.panels import is_text, matrix, to_array
 from visualizer.state.theme import theme
 from visualizer.views.charts.row import name_of_head
 
@@ -38,10 +38,7 @@ def draw_distance(run: Run, cell: Cell) -> None:
 
 def counted_queries(run: Run, module: str, weights: np.ndarray) -> np.ndarray:
     """(H, Tq), the queries that are no padding and have a key left."""
-    sequence = run.axes(f"{module}.weights")[0].sequence
-    n_queries = weights.shape[1]
-    is_padding = np.zeros(n_queries, bool) if sequence is None else np.array(run.tokens[sequence].is_padding)
-    return np.asarray((weights > 0).any(-1) & ~is_padding[:n_queries])
+    return np.asarray((weights > 0).any(-1) & is_text(run, f"{module}.weights"))
 
 
 def draw_directions(run: Run, cell: Cell) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell
-from visualizer.stages.panels import matrix
+from visualizer.stages.panels import is_text, matrix
 from visualizer.state.theme import theme
 
 say = texts_of(__name__)
@@ -34,19 +34,10 @@ def draw(run: Run, cell: Cell) -> None:
         alt = say("dimensions_alt", n_curves=len(figure.data), n_positions=len(encoding))
         st.plotly_chart(figure, key="chart_positions", config=config("positions"), alt=alt)
     with right:
-        products = products_by_distance(encoding[_is_text(run, cell)])
+        products = products_by_distance(encoding[is_text(run, cell.path)])
         st.caption(_said(*products))
         figure = product_curve(*products, theme=theme())
         st.plotly_chart(figure, key="chart_products", config=config("position-products"), alt=say("products_alt"))
-
-
-def _is_text(run: Run, cell: Cell) -> np.ndarray:
-    """(T,), True where a token is no padding, which has no position of its own."""
-    sequence = run.axes(cell.path)[0].sequence
-    n_positions = run.trace[cell.path].value.shape[-2]
-    if sequence is None:
-        return np.ones(n_positions, dtype=bool)
-    return ~np.array(run.tokens[sequence].is_padding[:n_positions])
 
 
 def _said(mean: np.ndarray, least: np.ndarray, greatest: np.ndarray) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from model.texts import texts_of
@@ -13,7 +12,7 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.stages.derivations import Cell
 from visualizer.stages.layer import sublayer_output
-from visualizer.stages.panels import matrix
+from visualizer.stages.panels import is_text, matrix
 from visualizer.stages.registry import stage_of
 from visualizer.state.theme import theme
 
@@ -38,7 +37,7 @@ def draw(run: Run, cell: Cell) -> None:
 
     paths = sums_beside(run, cell.path)
     tokens = run.axes(paths[0])[0]
-    counted = _is_text(run, paths[0])
+    counted = is_text(run, paths[0])
     selected = min(cell.row, len(tokens.labels) - 1)
     found = additions(run, paths, cell.batch)
     figure = residual_stream(found, counted, selected=selected, token=tokens.labels[selected], theme=theme())
@@ -67,13 +66,3 @@ def additions(run: Run, paths: list[str], batch: int) -> list[Addition]:
             )
         )
     return found
-
-
-def _is_text(run: Run, path: str) -> np.ndarray:
-    """(T,), the tokens that count: those that are no padding."""
-    sequence = run.axes(path)[0].sequence
-    n_tokens = run.trace[path].value.shape[-2]
-    is_padding = (
-        np.zeros(n_tokens, bool) if sequence is None else np.array(run.tokens[sequence].is_padding[:n_tokens])
-    )
-    return ~is_padding if not is_padding.all() else is_padding
