@@ -190,13 +190,20 @@ def _transposed(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
     return tuple(replace(operand, transposed=not operand.transposed) for operand in operands)
 
 
+def _is_part(node: Node) -> bool:
+    """True for a parameter, or a part that numbers alone cut out of it: what a tensor picks has no place in it."""
+    if not isinstance(node, Operation):
+        return isinstance(node, ParameterInput)
+    is_cut = node.name in ("chunk", "split", "narrow", "getitem") and len(node.inputs) == 1
+    return is_cut and _is_part(node.inputs[0])
+
+
 def _followed(node: Operation, operand: Operand, parameters: Mapping[str, Tensor], n_axes: int) -> Operand:
     """An operand through a function of it alone: what is transposed, and which rows of a parameter are left."""
     axes = {part - n_axes if part >= 0 and n_axes else part for part in node.arguments if isinstance(part, int)}
     if node.name in _TRANSPOSES and axes <= {-1, -2}:
         return replace(operand, transposed=not operand.transposed)
-    is_part = node.name in ("chunk", "split", "narrow", "getitem")
-    if not operand.is_parameter or operand.transposed or not is_part:
+    if not operand.is_parameter or operand.transposed or not _is_part(node):
         return operand
     shape = parameters[operand.source].shape
     rows = torch.arange(shape[0]).view(-1, *[1] * (len(shape) - 1)).expand(shape)

@@ -19,7 +19,7 @@ from visualizer.settings.settings import Selection, Settings
 from visualizer.stages import operations
 from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import cell_at
-from visualizer.stages.registry import checks, derive, entry_of, explanation_in_pieces
+from visualizer.stages.registry import checks, derive, entry_of, explanation_in_pieces, operands_of
 
 
 @pytest.fixture(scope="module", params=["gpt2", "gptj", "llama"])
@@ -107,6 +107,27 @@ def test_of_a_table_the_rows_that_are_looked_up_are_drawn():
     assert table.rows.numbers == (7, 900)
     assert (found.array == table.array[[0, 1, 0]]).all()
     assert "1,000 × 4" in table.subtitle
+
+
+def test_every_operation_is_drawn(run):
+    for path, stage in run.trace.items():
+        if stage.value.numel():
+            assert equation(run, Place(path, 0, 0)).panels, path
+
+
+def test_no_rows_are_named_of_what_was_picked_out_of_a_table():
+    class Picked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", normal(8, 4))
+
+        def forward(self, ids):
+            return self.table[ids][0] * 2, self.table[2:5] * 2
+
+    run = watched(Picked(), torch.tensor([[7, 0, 3]]), tokens="abc")
+    rows = [operand.rows for path in run.trace for operand in operands_of(run, path) if operand.is_parameter]
+    assert (2, 5) in rows
+    assert set(rows) == {None, (2, 5)}
 
 
 def test_of_a_large_product_the_parts_around_the_number_are_drawn():
