@@ -259,7 +259,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
         st.caption(say("masks_beside"))
     if settings.architecture == "encoder-decoder":
         st.caption(say("masks_of_decoder"))
-    in_use = selection.compare.masks if selection.compares_masks else settings.mask
+    in_use = state.chosen().masks
     for mask, size in SIZES.items():
         if mask in in_use:
             widgets.number(size)

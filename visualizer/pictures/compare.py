@@ -47,8 +47,8 @@ def compared_settings(settings: Settings, selection: Selection) -> tuple[Setting
 
 
 def baseline_of(selection: Selection) -> Settings | None:
-    """The settings that were kept to be compared with; None where two masks are compared."""
-    if not selection.compare.baseline:
+    """The settings that were kept to be compared with; None where two masks are compared, or asked about."""
+    if selection.hidden or not selection.compare.baseline:
         return None
     return fitted(read_query(parse_qs(selection.compare.baseline, keep_blank_values=True))[0])
 

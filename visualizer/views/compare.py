@@ -35,7 +35,6 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.dials import MASKS_OF_BOTH, before_turning, dials_of, pressed_masks, turned
-from visualizer.settings.fields import changed
 from visualizer.settings.link import MAX_URL_TEXT, left_out_of_link, write_query
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
@@ -72,8 +71,6 @@ def render(run: Run, selection: Selection) -> None:
     if run.example is not None and run.example.mask is None:
         _nothing_to_compare(run.example)
         return
-    if selection.hidden:  # it is asked about two masks, whatever was kept
-        selection = changed(selection, baseline="")
     if baseline_of(selection) is not None and run.repeat is None:
         _with_baseline(run, selection)
         return

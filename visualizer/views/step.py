@@ -46,6 +46,7 @@ from visualizer.stages.registry import (
     derive,
     entry_of,
     explanation_in_pieces,
+    facts_of,
     formula_of,
     operands_of,
 )
@@ -99,7 +100,7 @@ def render(run: Run, selection: Selection) -> None:
             _window(run, cell)
         if any(each.path == path for each in run.interventions):
             st.caption(say("edited"))
-        elif run.settings.fault in FAULTS and _is_no_formula(run, path):
+        elif run.settings.fault in FAULTS and _is_no_formula(run, path):  # a recording knows no such facts
             st.caption(say("broken"))
         if not selection.hidden and (said := largest_score(run, cell)):
             st.caption(markdown_safe(said))
@@ -285,9 +286,8 @@ def _part(part: range, size: int) -> str:
 
 def _is_no_formula(run: Run, path: str) -> bool:
     """True if a mask bug gives a stage other numbers than its formula does."""
-    mask = run.trace.get(f"{run.trace[path].module_path}.mask")
-    is_changed = run.trace[path].name in ("masked_scores", "weights") and run.trace[path].edited
-    return is_changed and mask is not None and not bool(mask.value.all())
+    is_masked = run.trace[path].name in ("masked_scores", "weights")
+    return is_masked and not facts_of(run, path).holding.isdisjoint({"scores_zeroed", "masked_late"})
 
 
 def _head_note(run: Run, cell: Cell) -> None:

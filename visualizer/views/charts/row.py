@@ -98,7 +98,7 @@ def divisor(run: Run, cell: Cell) -> float:
 def divisors(run: Run, cell: Cell) -> tuple[float, ...]:
     """The number that the model divides the scores by, and the temperature that is chosen.
 
-    None where more is done to the scores, or a bias is added: τ then divides what comes of that.
+    Empty where more is done to the scores, or a bias is added: τ then divides what comes of that.
     """
     module = cell.path.rpartition(".")[0]
     is_changed = f"{module}.modified_scores" in run.trace
