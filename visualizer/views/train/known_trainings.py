@@ -41,7 +41,9 @@ class KnownTrainings:
         """
 
         def keep(seen: Seen[Trainings]) -> None:
-            self._ended.put((recipes, seen.phase == "finished"), seen)
+            is_finished = seen.phase == "finished"
+            if not (is_finished and self.finished(recipes)):  # the same numbers; pages have the seconds of the first
+                self._ended.put((recipes, is_finished), seen)
 
         return self._jobs.start(recipes, lambda: start_job(recipes, self._trained, keep=keep))
 

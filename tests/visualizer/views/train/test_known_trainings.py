@@ -49,6 +49,13 @@ def test_what_was_finished_stays_while_it_is_trained_anew():
     assert trainings.finished(TINY).value[0].losses == first.value[0].losses
 
 
+def test_a_training_that_ends_again_leaves_the_page_of_the_first_as_it_is():
+    trainings = KnownTrainings(trained=reports_in_turns)
+    first = ended(trainings, TINY)
+    assert ended(trainings, TINY).seconds != first.seconds
+    assert trainings.finished(TINY) is first
+
+
 def test_the_oldest_is_forgotten_where_there_is_no_room():
     trainings = KnownTrainings(kept_bytes=0, trained=reports_in_turns)
     ended(trainings, TINY)
