@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -53,13 +52,18 @@ def _add(path: Path, found: dict[Path, None], importers: tuple[Path, ...]) -> No
         raise ValueError(f"{_name(path)} imports itself through {', '.join(map(_name, importers))}")
     if path in found:
         return
-    for other in _imports(_read(path), path.parent):
+    for other in _imports_of(path):
         _add(other, found, (*importers, path))
     found[path] = None
 
 
-def _imports(source: str, folder: Path) -> Iterator[Path]:
-    return ((folder / found[2]).resolve() for found in _IMPORT.finditer(source))
+def _imports(source: str, folder: Path) -> tuple[Path, ...]:
+    return tuple((folder / found[2]).resolve() for found in _IMPORT.finditer(source))
+
+
+@cache
+def _imports_of(path: Path) -> tuple[Path, ...]:
+    return _imports(_read(path), path.parent)
 
 
 @cache
