@@ -11,8 +11,10 @@ from model.analysis.reach import first_layer_reached, reach
 from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import of_every_layer
+from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
+from visualizer.settings.fields import FAULTS_OF_MASKS
 from visualizer.views.lab import measure_checkpoint as of_checkpoint
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.measure import measurement_of
@@ -55,7 +57,7 @@ def render(case: Case) -> None:
         )
     mount(tensor_grid(panels, key="reach", layout="wrap"))
     if measurement is not None:
-        _agreement(may, norms)
+        _agreement(case.run, may, norms)
 
 
 def reached_in(case: Case) -> Tensor:
@@ -110,10 +112,11 @@ def _steps_panel(case: Case, steps: NDArray[np.int64]) -> Panel:
     )
 
 
-def _agreement(may: NDArray[np.bool_], norms: NDArray[np.floating]) -> None:
+def _agreement(run: Run, may: NDArray[np.bool_], norms: NDArray[np.floating]) -> None:
     """Say whether the measured influence stays within the reach."""
     outside, n_passing = int((norms[~may] != 0).sum()), int((norms[may] != 0).sum())
     if outside:
-        st.error(say("disagrees", n_cells=outside))
+        is_edit = bool(run.interventions) and run.settings.fault not in FAULTS_OF_MASKS
+        st.error(say("disagrees", n_cells=outside, why=say("by_edit") if is_edit else say("by_masks")))
         return
     st.caption(say("agrees", n_inside=int(may.sum()), n_passing=n_passing))
