@@ -35,11 +35,6 @@ def replace(new: Tensor) -> Edit:
     return lambda value: new
 
 
-def scale(factor: float) -> Edit:
-    """Multiply the tensor by ``factor``."""
-    return lambda value: value * factor
-
-
 def only(edit: Edit, *, head: int | None = None, row: int | None = None) -> Edit:
     """An edit of one head of a (B, H, rows, ...) tensor, of one row of a (..., rows, columns) one, or of both.
 

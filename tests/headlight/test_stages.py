@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import headlight
 from headlight.stages import value_of
-from model.edits import only, scale, zero
+from model.edits import only, zero
 from tests.headlight.small_models import N_HEADS, WIDTH, TokenModel, causal, seeded, stacked, vectors, written_out
 from tests.headlight.test_transformers_models import IDS, built
 
@@ -156,7 +156,7 @@ def test_with_an_edit_the_operations_of_its_module_are_kept(keep):
 
 def test_an_edit_of_what_is_written_over_and_one_of_several_outputs():
     model, x = seeded(InPlace), vectors()
-    _, output = edited(model, x, add=scale(-2.0))
+    _, output = edited(model, x, add=lambda value: -2 * value)
     expected = -2 * (model.linear(x) + 1)
     expected[:, 0] = 0
     torch.testing.assert_close(output, F.relu(expected))
@@ -176,4 +176,4 @@ def test_an_edit_has_to_fit():
     ):
         edited(model, vectors(), add=lambda value: value.new_zeros(1))
     with pytest.raises(ValueError, match=r"no stage .linear\.liner. was computed: did you mean .linear\.linear"):
-        edited(model, vectors(), linear__liner=scale(2.0))
+        edited(model, vectors(), linear__liner=lambda value: 2 * value)

@@ -1,5 +1,6 @@
 """Measured influence against other ways to differentiate, against reach, and on models whose leak is known."""
 
+import math
 import threading
 from functools import partial
 
@@ -12,7 +13,7 @@ from model import record
 from model.analysis import influence
 from model.analysis.influence import first_leak, judge, measure_dependence, measure_influence
 from model.analysis.reach import allowed_dependence, entry_path, reach
-from model.edits import replace, scale
+from model.edits import replace
 from model.masks import causal, padding, sliding_window
 from model.sources.weights import build_model
 from tests.model.builders import (
@@ -355,7 +356,7 @@ def test_a_leak_within_the_target_is_found():
 def test_a_number_that_is_none_does_not_pass():
     model = small_transformer("decoder")
     run = forward(model, source_mask=CAUSAL)
-    broken = {"decoder.layers.0.residual1": scale(float("inf"))}
+    broken = {"decoder.layers.0.residual1": lambda value: value * math.inf}
     verdicts = judge(
         measure_influence(model, run, edits=broken), allowed_under(model, run, {"source_mask": CAUSAL})
     )

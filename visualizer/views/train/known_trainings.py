@@ -42,7 +42,7 @@ class KnownTrainings:
 
         def keep(seen: Seen[Trainings]) -> None:
             is_finished = seen.phase == "finished"
-            if not (is_finished and self.finished(recipes)):  # the same numbers; pages have the seconds of the first
+            if not (is_finished and self.finished(recipes)):  # the same numbers; pages show the first one's seconds
                 self._ended.put((recipes, is_finished), seen)
 
         return self._jobs.start(recipes, lambda: start_job(recipes, self._trained, keep=keep))
