@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -102,12 +102,12 @@ class Recorder:
         return {found.shape[2] for seen in self._seen if (found := seen.attention) is not None}
 
     def attentions(
-        self, n_sequences: int | None, paths: Container[str], settled: Callable[[Origins], Origins]
+        self, tokens: Sequence[int], paths: Container[str], settled: Callable[[Origins], Origins]
     ) -> list[Attention]:
         """Everything seen, in the order computed, under its name and with its role.
 
         Args:
-            n_sequences: how many sequences the model was given; None if that is not known.
+            tokens: the shape of the tokens that the model was given, (B, T, ...) or (T, B, ...); () if unknown.
             paths: those of all modules of the model.
             settled: gives the sequences of queries and keys out of what was noted of them.
         """
@@ -116,6 +116,7 @@ class Recorder:
         of_attentions = [(seen, found) for seen in self._seen if (found := seen.attention) is not None]
         modules = [attention.module for _, attention in of_attentions]
         roles = roles_of(modules, [settled(seen.origins) for seen, _ in of_attentions], paths)
+        n_sequences = _n_sequences(tokens, [attention.shape for _, attention in of_attentions])
         for (seen, attention), role in zip(of_attentions, roles, strict=True):
             attention = self._in_order(seen, attention, n_sequences)
             times[attention.module] += 1
@@ -326,6 +327,18 @@ class Seen:
         if two == 1:  # the heads of one sequence, where these share an axis
             return one > 1
         return bool(one % two) or (one == two and self._strides[0] < self._strides[1])
+
+
+def _n_sequences(tokens: Sequence[int], shapes: Sequence[Sequence[int]]) -> int | None:
+    """B of tokens (B, T, ...), or of (T, B, ...) where attentions go along the first axis alone; None if unknown."""
+    if not 1 < len(tokens) < 4:
+        return tokens[0] if tokens else None
+    first, second = tokens[:2]
+    is_along_first, is_along_second = (
+        any(n_queries == length and not n_all % number for n_all, _, n_queries, _ in shapes)
+        for length, number in ((first, second), (second, first))
+    )
+    return second if is_along_first and not is_along_second else first
 
 
 class EagerDraft:

@@ -176,8 +176,7 @@ class _Watcher(TorchFunctionMode):
 
     def _finish(self) -> None:
         inputs = self._trace.inputs = self._trace.inputs.beside(self.recorder.lengths)
-        n_sequences = inputs.tokens[0] if inputs.tokens else None
-        for attention in self.recorder.attentions(n_sequences, self._modules.named, self._origins.settled):
+        for attention in self.recorder.attentions(inputs.tokens, self._modules.named, self._origins.settled):
             self._trace.append(attention)
         self._note_what_was_not_followed(
             {*inputs.tokens[1:2], *(n for seen in self._trace for n in seen.shape[2:])} - {1}

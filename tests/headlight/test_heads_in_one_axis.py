@@ -159,6 +159,18 @@ def test_as_many_tokens_as_heads_need_no_axis_for_sequences_either():
     assert trace[0].shape == (1, H, H, H)
 
 
+@pytest.mark.parametrize("n_sequences", [1, 2, 3])
+def test_as_many_tokens_as_heads_in_front_of_sequences_are_neither(n_sequences):
+    attend = nn.MultiheadAttention(WIDTH, H).eval()
+    x = torch.randn(H, n_sequences, WIDTH, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad(), headlight.watch(attend, keep="attentions") as trace:
+        attend(x, x, x, need_weights=False)
+    with torch.no_grad():
+        _, weights = attend(x, x, x, average_attn_weights=False)
+    assert trace[0].shape == (n_sequences, H, H, H)
+    assert torch.allclose(trace[0].weights, weights, atol=1e-6)
+
+
 def test_its_heads_are_parts_of_the_stream():
     model = Model(Joined(*WAYS["sequences first"])).eval()
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
