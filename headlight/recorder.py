@@ -330,7 +330,7 @@ class Seen:
 
 
 def _n_sequences(tokens: Sequence[int], shapes: Sequence[Sequence[int]]) -> int | None:
-    """B of tokens (B, T, ...), or of (T, B, ...) where attentions go along the first axis alone; None if unknown."""
+    """B of (B, T, ...), or of (T, B, ...) where attentions go along the first axis alone; None if unknown."""
     if not 1 < len(tokens) < 4:
         return tokens[0] if tokens else None
     first, second = tokens[:2]
