@@ -7,7 +7,7 @@ import { drawMatrix, makeReady, paintPixels, paintSquare, poolMatrix } from "../
 import { inkOn, makeScale, pixelFor, usualCurve, weightScale } from "../../visualizer/components/marks/scale.js";
 import { drawWhenNear } from "../../visualizer/components/shared/near.js";
 import { MaskPlanes } from "../../visualizer/components/shared/mask_planes.js";
-import { floats, formatNumber, unpack } from "../../visualizer/components/shared/payload.js";
+import { floats, formatNumber, unpack, wholeNumber } from "../../visualizer/components/shared/payload.js";
 
 /** A theme whose scales are the greys 0 to 255, so that a pixel's red says which step it is. */
 const GREYS = Array.from({ length: 256 }, (_, step) => step.toString(16).padStart(2, "0").repeat(3)).join("");
@@ -64,6 +64,10 @@ test("a number is written with the digits that its precision carries", () => {
   );
   assert.deepEqual([0.12345, 0.0023, 0].map((value) => formatNumber(value, "u1")), ["≈0.12", "≈0.002", "≈0.00"]);
   assert.equal(formatNumber(-0.12345, "f2"), "−0.123");
+});
+
+test("a whole number is written without decimals where it is short", () => {
+  assert.deepEqual([0, 3, -2, 49152, 123456].map(wholeNumber), ["0", "3", "−2", "49152", "1e+5"]);
 });
 
 test("a scale runs from its lowest to its highest number and no further", () => {

@@ -218,4 +218,4 @@ def test_no_colour_is_for_what_rounding_leaves(show_link):
     recorded = {"source": "recording", "watched_source": "example", "stage": "layers.0.self_attn"}
     page = show_link(view="compare", mask_b="causal", **recorded)
     expect(page.locator(".compare-moved")).to_have_text(["no weight moved"] * 4)
-    expect(page.locator(".legend").last).to_contain_text("B − A−1.0001.00")
+    expect(page.locator(".legend").last).to_contain_text("B − A−101")

@@ -89,6 +89,12 @@ def test_the_cells_of_a_figure_have_the_colours_of_the_picture(show_link: ShowLi
     assert {"head 0 · previous token", "weight", "blocked", "Layer 0"} <= set(texts_in(svg))
 
 
+def test_counts_have_no_decimals_in_cells_and_legend(show_link: ShowLink):
+    page = show_link(view="lab", panel="reach", architecture="decoder", text="a b c", mask="causal")
+    svg = figure(page, open_dialog(page, "reach"))
+    assert "a b c 0 1 0 1 1 0 0 1 blocked" in " ".join(filter(None, texts_in(svg)))
+
+
 def test_a_figure_is_as_wide_and_as_dark_as_is_chosen(show_link: ShowLink):
     page = show_link(**HEADS)
     dialog = open_dialog(page, key_of_heads(page))

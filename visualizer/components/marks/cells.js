@@ -3,7 +3,7 @@
 /** @import { Cells, Geometry, Matrix, Numbers, Pen, Scale, Steps, Theme } from "../types.d.ts" */
 
 import { labelFont } from "../shared/grid_layout.js";
-import { shortNumber, withMinusSign } from "../shared/payload.js";
+import { shortNumber, wholeNumber, withMinusSign } from "../shared/payload.js";
 import { NO_KEY_LEFT } from "../shared/rows.js";
 import { makeTile, patternCanvas } from "./hatch.js";
 import { contextOf } from "./pen.js";
@@ -257,13 +257,13 @@ export function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight 
   context.font = labelFont(scale.theme.font);
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const isMask = matrix.values.every((value) => value === 0 || value === 1);
+  const textOf = matrix.values.every(Number.isInteger) ? wholeNumber : cellNumber;
   for (let row = 0, i = 0; row < matrix.rows; row++) {
     for (let column = 0; column < matrix.columns; column++, i++) {
       if (matrix.blocked?.[i]) continue;
       context.fillStyle = inkOn(pixelFor(matrix.values[i], scale));
       const [x, y] = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight + 0.5];
-      const text = isMask ? String(matrix.values[i]) : cellNumber(matrix.values[i]);
+      const text = textOf(matrix.values[i]);
       // Cells that round to zero step back, so that the eye finds the others.
       context.globalAlpha = Number(text) === 0 ? STEPS_BACK : 1;
       context.fillText(text, x, y);

@@ -3,7 +3,7 @@
 import { drawHatch } from "../marks/hatch.js";
 import { contextOf, sizedContext } from "../marks/pen.js";
 import { makeElement, setChildren, setText } from "./dom.js";
-import { shortNumber } from "./payload.js";
+import { shortNumber, wholeNumber } from "./payload.js";
 import { textsOf } from "./texts.js";
 import { colorTable } from "./theme.js";
 import { pixelRatioOf } from "./zoom.js";
@@ -34,7 +34,8 @@ export function makeLegend() {
       blockedBox.hidden = !blocked;
       drawLegendBar(bar, scale);
       if (blocked) drawSwatch(swatch, theme);
-      const numbers = legendTicks(scale).map(shortNumber);
+      const ends = legendTicks(scale);
+      const numbers = ends.map(ends.every(Number.isInteger) ? wholeNumber : shortNumber);
       setChildren(ticks, numbers.map((number) => makeElement("span", "", {}, [number])));
       scaleBox.setAttribute("role", "img");
       scaleBox.setAttribute("aria-label", say("scale", { low: numbers[0], high: numbers.at(-1) }));

@@ -130,6 +130,11 @@ export function withMinusSign(text) {
   return text.replaceAll("-", "−");
 }
 
+/** A whole number without decimals, where it is short enough for a cell or a tick. @param {number} value */
+export function wholeNumber(value) {
+  return Math.abs(value) < 1e5 ? withMinusSign(String(value)) : shortNumber(value);
+}
+
 /** A number short enough for a cell or a tick: at most three digits. @param {number} value */
 export function shortNumber(value) {
   if (!Number.isFinite(value)) return formatNumber(value);
