@@ -467,10 +467,15 @@ class EagerAttentions:
 
     def _set_item(self, args: Arguments, kwargs: Keywords, output: None) -> None:
         scores, index, fill = args
-        if self._of(scores) is not None:
-            cells = torch.zeros(scores.shape, dtype=torch.bool, device=scores.device)
-            cells[index] = True
-            self._filled(scores, cells, fill, scores)
+        (note, axes), part = self._entry(scores), self._of(fill)
+        if isinstance(note, Scores) and isinstance(part, Scores) and part.query is note.query:  # scores[i] += bias
+            steps = [_placed_in(scores, index, step) for step in part.steps[len(note.steps) :]]
+            if part.scale != note.scale:
+                steps.append(Step("other", name="scaling a part"))
+            self._keep(scores, replace(note, steps=(*note.steps, *steps)), axes)
+        elif note is not None:
+            fill = _placed(scores, index, fill.detach()) if isinstance(fill, Tensor) else fill
+            self._filled(scores, _placed(scores, index, torch.tensor(True)), fill, scores)
 
     def _triangle(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         """The other triangle becomes zero."""
@@ -675,6 +680,19 @@ def _padded(step: Step, before: int, after: int) -> Step:
         number = F.pad(step.cells.to(torch.uint8), (before, after), value=neutral)
         return replace(step, cells=number.bool())
     return replace(step, cells=F.pad(step.cells, (before, after), value=neutral))
+
+
+def _placed(scores: Tensor, index: Any, part: Tensor, neutral: float = 0.0) -> Tensor:  # noqa: ANN401
+    """Numbers that stand at an index of scores, in the shape of all; elsewhere stands another one."""
+    whole = torch.full(scores.shape, neutral, dtype=part.dtype, device=scores.device)
+    whole[index] = part.to(scores.device)
+    return whole
+
+
+def _placed_in(scores: Tensor, index: Any, step: Step) -> Step:  # noqa: ANN401
+    """A change of the scores at an index, as one of all scores."""
+    neutral = 1.0 if step.change == "multiplied" else 0.0
+    return step if step.cells is None else replace(step, cells=_placed(scores, index, step.cells, neutral))
 
 
 def _is_same_for_keys(cells: Tensor, scores: Tensor) -> bool:

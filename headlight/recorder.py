@@ -118,7 +118,7 @@ class Recorder:
         roles = roles_of(modules, [settled(seen.origins) for seen, _ in of_attentions], paths)
         n_sequences = _n_sequences(tokens, [attention.shape for _, attention in of_attentions])
         for (seen, attention), role in zip(of_attentions, roles, strict=True):
-            attention = self._in_order(seen, attention, n_sequences)
+            attention = self._in_order(seen, attention, n_sequences, is_of_image=len(tokens) > 3)
             times[attention.module] += 1
             name, nth = attention.module or "model", times[attention.module]
             remarks = (*attention.remarks, "part") if self._is_part(seen) else attention.remarks
@@ -148,7 +148,9 @@ class Recorder:
         """Take note of a change of shape in a module that runs."""
         self._reshapes.note(running.path, before, after)
 
-    def _in_order(self, seen: Seen, attention: Attention, n_sequences: int | None) -> Attention:
+    def _in_order(
+        self, seen: Seen, attention: Attention, n_sequences: int | None, *, is_of_image: bool
+    ) -> Attention:
         """The attention as (B, H, ...), where its axes are (H, B, ...), or one for both, or heads have two."""
         (n_all, n_heads), shapes, module = attention.shape[:2], self._reshapes, attention.module
         if n_sequences and n_all > n_sequences and not n_all % n_sequences and self.options.takes_all:
@@ -160,6 +162,8 @@ class Recorder:
             if n_heads == 1 and (sizes := shapes.sizes_in_one(module, n_all, n_sequences)):
                 apart = with_both_axes(attention, sizes)
                 return apart if sizes[0] == n_sequences else with_batch_first(apart)
+        if n_heads == 1 and is_of_image and not shapes.cuts(module, n_all):  # windows of one head
+            return attention
         return with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention
 
     def add(self, running: Running, call: Call, origins: Origins) -> None:

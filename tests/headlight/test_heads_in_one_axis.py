@@ -181,6 +181,19 @@ def test_its_heads_are_parts_of_the_stream():
     assert last.difference < 1e-6
 
 
+@pytest.mark.parametrize("n_images", [1, 2])
+def test_windows_of_one_head_in_images_are_no_heads_either(n_images):
+    class Windows(nn.Module):
+        def forward(self, image):
+            x = image.view(-1, 2, 2, WIDTH).flatten(1, 2)
+            return (x @ x.mT).softmax(-1) @ x
+
+    model = Windows()
+    with headlight.watch(model) as trace:
+        model(torch.randn(n_images, 6, 2, WIDTH))
+    assert trace[0].shape == (n_images * 3, 1, 4, 4)
+
+
 def test_windows_of_one_head_are_no_heads():
     n_windows, length = 2, 3
 

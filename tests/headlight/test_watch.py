@@ -143,6 +143,29 @@ def test_a_bias_is_apart_from_the_mask():
     assert trace[0].fill == LOWEST
 
 
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_what_is_done_to_a_part_of_the_scores_is_done_to_that_part(scale):
+    bias = torch.randn(N_HEADS, 5, 5, generator=torch.Generator().manual_seed(0))
+
+    def attend(q, k, v):
+        scores = q @ k.mT
+        scores[:, :, 1:, 1:] += bias
+        scores[..., 3:] *= scale
+        scores[..., 0, 1:] = torch.full((5,), -math.inf)
+        return scores.softmax(-1) @ v
+
+    model = stacked(attend)
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(vectors())
+    first = trace[0]
+    assert not trace.notes
+    assert ("scores_changed" in first.remarks) == (scale != 1.0)
+    if scale == 1.0:
+        torch.testing.assert_close(first.bias[0, :, 1:, 1:], bias)
+        assert not first.bias[..., 0].any()
+        assert first.allowed[0, 0].logical_not().nonzero().tolist() == [[0, key] for key in range(1, 6)]
+
+
 def test_shared_key_heads_are_seen_however_they_are_repeated():
     def repeated(q, k, v):
         return F.scaled_dot_product_attention(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1))
