@@ -367,6 +367,8 @@ class EagerAttentions:
         for tensor, letters, others in ((left, one, other), (right, other, one)):
             own = [i for i, letter in enumerate(letters) if letter in result and letter not in others]
             factors.append((tensor, letters.index(summed[0]), own[-1] if own else None))
+        if all(kept is None for _, _, kept in factors):  # a sum of products, of which neither factor keeps an axis
+            return
 
         def matrices(weights: Tensor) -> Matrices | None:
             factors = ((left, one), (right, other))[:: 1 if weights is left else -1]

@@ -5,6 +5,7 @@ Which it is shows in the changes of shape around them: those of each module are 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -52,14 +53,18 @@ class Reshapes:
 
     def joins_groups(self, module: str, n_groups: int, n_heads: int) -> bool:
         """True where a module joins so many groups of so many heads, to a width or to one axis of heads."""
-        joins = self._by_module.get(module, ())
         return any(
-            (n_groups, n_heads) in (_parts(whole, apart)[-2:], _groups(whole, apart)) for apart, whole in joins
+            (n_groups, n_heads) in (_parts(whole, apart)[-2:], _groups(whole, apart))
+            for apart, whole in self._in(module)
         )
+
+    def _in(self, module: str) -> set[tuple[Sizes, Sizes]]:
+        """The changes of shape in a module, or around one that has none, as a softmax that is a module."""
+        return self._by_module.get(module) or self._by_module.get(module.rpartition(".")[0], set())
 
     def _of(self, module: str) -> Iterator[tuple[Sizes, Sizes]]:
         """The shapes before and after, and the other way round: what is cut here is joined there."""
-        for before, after in self._by_module.get(module, ()):
+        for before, after in self._in(module):
             yield before, after
             yield after, before
 
@@ -67,8 +72,10 @@ class Reshapes:
 def _parts(whole: Sizes, cut: Sizes) -> Sizes:
     """The parts of (B, T, D) or (T, B, D) in (B, T, H, D / H) or (T, B H, D / H); () for other shapes.
 
-    A projection for queries, keys and values may have an axis more.
+    A projection for queries, keys and values may have an axis more. That of an image cuts (B, D, X, Y) before X.
     """
+    if len(whole) == 4:
+        return _groups(whole, cut)[:1]
     if len(whole) != 3:
         return ()
     if len(cut) > 3:
@@ -84,9 +91,12 @@ def _groups(heads: Sizes, grouped: Sizes) -> Sizes:
 
 
 def _is_joined(apart: Sizes, joined: Sizes, sizes: tuple[int, int]) -> bool:
-    """True where (B, H, T, D) has its first two sizes in one axis of the other shape, or (T, B, H D) B and H."""
-    if len(apart) == 4:
-        return apart[:2] == sizes and joined == (sizes[0] * sizes[1], *apart[2:])
+    """True where (B, H, T, D) has its first two sizes in one axis of the other shape, or (T, B, H D) B and H.
+
+    The tokens of an image have two axes until then.
+    """
+    if len(apart) > 3:
+        return apart[:2] == sizes and joined == (math.prod(sizes), math.prod(apart[2:-1]), apart[-1])
     return len(joined) == 3 and sizes[1] in _parts(apart, joined) and apart[1] == sizes[0]
 
 

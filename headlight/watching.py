@@ -148,6 +148,7 @@ class _Watcher(TorchFunctionMode):
         self._attention_modules: list[tuple[nn.Module, int]] = []
         self._kernels: list[str] = []
         self._without_softmax: dict[str, tuple[str, ...]] = {}
+        self._nested: list[str] = []
         self._fused: nn.Module | None = None
         self._is_repeating = False
         self.refused: NoSuchPartError | None = None
@@ -253,6 +254,9 @@ class _Watcher(TorchFunctionMode):
                 self.recorder.reshaped(self._modules.innermost, args[0], used)
         elif self.recorder.options.wants(self._modules.path):
             query, key = (args[i] if i < len(args) else kwargs[name] for i, name in enumerate(("query", "key")))
+            if query.is_nested:
+                self._nested.append(self._modules.path)
+                return
             with aside(query):
                 origins = self._origins.of_both(query, key)
                 self.recorder.add(self._modules.innermost, reader(args, kwargs, output), origins)
@@ -334,11 +338,13 @@ class _Watcher(TorchFunctionMode):
 
     def _instead(self, path: str) -> str:
         """Say which functions were seen in a module in the place of an attention."""
-        functions = [
-            names
-            for where, names in self._without_softmax.items()
-            if not path or where == path or where.startswith(f"{path}.")
-        ]
+
+        def is_in(where: str) -> bool:
+            return not path or where == path or where.startswith(f"{path}.")
+
+        if any(map(is_in, self._nested)):
+            return "its sequences are nested tensors, each of a length of its own"
+        functions = [names for where, names in self._without_softmax.items() if is_in(where)]
         if not functions:
             return "no softmax was followed from products of queries and keys to values"
         through = f"through {listed(list(dict.fromkeys(functions[0])))} and " if functions[0] else ""

@@ -20,15 +20,14 @@ IDS = torch.arange(B * T).view(B, T)
 class Joined(nn.Module):
     """Multi-head attention by products of three axes."""
 
-    def __init__(self, join, part):
+    def __init__(self, join, part, softmax=None):
         super().__init__()
         self.whole = nn.MultiheadAttention(WIDTH, H, bias=False, batch_first=True)
-        self.join, self.part = join, part
+        self.join, self.part, self.softmax = join, part, softmax or partial(torch.softmax, dim=-1)
 
     def forward(self, x):
         q, k, v = (self.join(F.linear(x, weight)) for weight in self.whole.in_proj_weight.chunk(3))
-        weights = (q @ k.mT / D**0.5).softmax(-1)
-        return self.whole.out_proj(self.part(weights @ v))
+        return self.whole.out_proj(self.part(self.softmax(q @ k.mT / D**0.5) @ v))
 
 
 class Model(nn.Module):
@@ -58,8 +57,9 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_heads_and_sequences_are_apart(way):
-    model = Model(Joined(*WAYS[way])).eval()
+@pytest.mark.parametrize("softmax", [None, nn.Softmax(dim=-1)])
+def test_heads_and_sequences_are_apart(way, softmax):
+    model = Model(Joined(*WAYS[way], softmax)).eval()
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
         model(IDS)
     x = model.tokens(IDS)
@@ -179,6 +179,19 @@ def test_its_heads_are_parts_of_the_stream():
     *_, last = found.places(stream, item=1)
     assert [term.head for term in last.terms] == [None, *range(H)]
     assert last.difference < 1e-6
+
+
+@pytest.mark.parametrize("n_images", [1, 2])
+def test_heads_of_images_are_cut_out_of_their_channels(n_images):
+    class Image(nn.Module):
+        def forward(self, image):
+            heads = image.view(n_images, H, D, 2, 3).permute(0, 1, 3, 4, 2).reshape(n_images * H, 2 * 3, D)
+            return (heads @ heads.mT).softmax(-1) @ heads
+
+    model = Image()
+    with headlight.watch(model) as trace:
+        model(torch.randn(n_images, WIDTH, 2, 3))
+    assert trace[0].shape == (n_images, H, 6, 6)
 
 
 @pytest.mark.parametrize("n_images", [1, 2])

@@ -178,6 +178,18 @@ def test_shared_key_heads_are_seen_however_they_are_repeated():
         assert trace[0].weights.shape == (2, 4, 6, 6)
 
 
+def test_a_sum_of_products_that_keeps_no_axis_apart_is_no_product_with_values():
+    def attend(q, k, v):
+        weights = (q @ k.mT).softmax(-1)
+        importance = torch.einsum("bhn,bhn->bn", weights[:, :, 0], v.norm(dim=-1))
+        return weights @ v * importance.mean()
+
+    model = stacked(attend)
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(vectors())
+    assert [(one.shape, one.remarks) for one in trace] == [((2, N_HEADS, 6, 6), ())] * 2
+
+
 def test_what_is_masked_after_the_softmax_or_along_another_axis_is_remarked():
     def after(q, k, v):
         return (q @ k.mT).softmax(-1).masked_fill(LATER_BLOCKED, 0.0) @ v
@@ -602,6 +614,13 @@ def linear(q, k, v):
     return F.elu(q) @ (F.elu(k).mT @ v)
 
 
+def nested(q, k, v):
+    ends = torch.arange(0, len(q) * q.shape[2] + 1, q.shape[2])
+    rows = (each.transpose(1, 2).flatten(0, 1) for each in (q, k, v))
+    parts = (torch.nested.nested_tensor_from_jagged(each, ends).transpose(1, 2) for each in rows)
+    return F.scaled_dot_product_attention(*parts).transpose(1, 2).to_padded_tensor(0.0).transpose(1, 2)
+
+
 SILENT = {
     "sigmoid": (
         lambda q, k, v: (q @ k.mT / 2).sigmoid() @ v,
@@ -613,10 +632,12 @@ SILENT = {
         "products of two tensors meet a third one through exp and without a softmax that was followed.",
     ),
     "linear": (linear, "products of two tensors meet a third one without a softmax, so that no weights sum to 1."),
+    "nested": (nested, "its sequences are nested tensors, each of a length of its own."),
     "nothing": (lambda q, k, v: v, "no softmax was followed from products of queries and keys to values."),
 }
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("way", SILENT)
 def test_where_no_weights_are_seen_one_true_sentence_says_why(way):
     attend, why = SILENT[way]
