@@ -618,7 +618,8 @@ def nested(q, k, v):
     ends = torch.arange(0, len(q) * q.shape[2] + 1, q.shape[2])
     rows = (each.transpose(1, 2).flatten(0, 1) for each in (q, k, v))
     parts = (torch.nested.nested_tensor_from_jagged(each, ends).transpose(1, 2) for each in rows)
-    return F.scaled_dot_product_attention(*parts).transpose(1, 2).to_padded_tensor(0.0).transpose(1, 2)
+    output = F.scaled_dot_product_attention(*parts).transpose(1, 2).values()
+    return output.unflatten(0, (len(q), -1)).transpose(1, 2)
 
 
 SILENT = {
