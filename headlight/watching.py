@@ -348,8 +348,8 @@ class _Watcher(TorchFunctionMode):
         if not functions:
             return "no softmax was followed from products of queries and keys to values"
         through = f"through {listed(list(dict.fromkeys(functions[0])))} and " if functions[0] else ""
-        known = " that was followed" if "exp" in functions[0] else ", so that no weights sum to 1"
-        return f"products of two tensors meet a third one {through}without a softmax{known}"
+        which = "that was followed" if "exp" in functions[0] else "of the products"
+        return f"products of two tensors meet a third one {through}without a softmax {which}"
 
 
 def _transform() -> str:

@@ -625,14 +625,17 @@ def nested(q, k, v):
 SILENT = {
     "sigmoid": (
         lambda q, k, v: (q @ k.mT / 2).sigmoid() @ v,
-        "products of two tensors meet a third one through sigmoid and without a softmax, so that no weights "
-        "sum to 1.",
+        "products of two tensors meet a third one through sigmoid and without a softmax of the products.",
     ),
     "exponentials times one over their sum": (
         lambda q, k, v: (lambda raised: raised * raised.sum(-1, keepdim=True).reciprocal())((q @ k.mT).exp()) @ v,
         "products of two tensors meet a third one through exp and without a softmax that was followed.",
     ),
-    "linear": (linear, "products of two tensors meet a third one without a softmax, so that no weights sum to 1."),
+    "softmax of features": (
+        lambda q, k, v: q.softmax(-1) @ (k.softmax(-2).mT @ v),
+        "products of two tensors meet a third one without a softmax of the products.",
+    ),
+    "linear": (linear, "products of two tensors meet a third one without a softmax of the products."),
     "nested": (nested, "its sequences are nested tensors, each of a length of its own."),
     "nothing": (lambda q, k, v: v, "no softmax was followed from products of queries and keys to values."),
 }
