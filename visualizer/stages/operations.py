@@ -40,7 +40,9 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("relu", "gelu", "silu", "tanh", "sigmoid", "gated_feed_forward"), "feed_forward"),
 }
 
-_NOT_AGAIN = re.compile(r"rand|dropout|bernoulli|gumbel|multinomial|fused|batch_norm")
+_NOT_AGAIN = re.compile(
+    "rand|dropout|bernoulli|gumbel|multinomial|poisson|uniform|normal(?!ize)|exponential|empty|fused|batch_norm"
+)
 """Operations that do not give the same again, or only under conditions that a page does not have."""
 
 _MOST_PRODUCTS = 2**30

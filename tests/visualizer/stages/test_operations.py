@@ -286,6 +286,23 @@ def test_what_drops_or_masks_everything_fails_no_check():
     assert [check.holds for check in checks(run, "softmax")] == [True, False]  # equal again, and no number
 
 
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda x: torch.empty(x.shape).uniform_(),
+        lambda x: torch.empty_like(x).normal_(),
+        lambda x: x.new_empty(x.shape).exponential_(),
+        lambda x: torch.normal(x, 1.0),
+        lambda x: torch.poisson(x.abs()),
+    ],
+)
+def test_what_is_drawn_at_random_fails_no_check(drawn):
+    run = watched(Written(lambda model, x: x + drawn(x)), normal(1, 3, 4))
+    for path in run.trace:
+        *again, _no_nan = checks(run, path)
+        assert all(check.holds for check in again)
+
+
 def test_recorded_code_says_what_was_computed():
     run = watched(Written(lambda model, x: ((x * 2) ** 2)[..., ::2] + (x * 3)[..., 1::2]), normal(1, 5, 4))
     assert operations.code_of(run.trace["pow"]) == "pow = mul ** 2"
