@@ -132,6 +132,11 @@ class Subject:
         is_float = tensor.is_floating_point() and tensor.dim() >= 2
         return is_float and tensor.shape[self.token_axis] == self.n_tokens
 
+    def is_turned(self, tensor: Tensor) -> bool:
+        """True if a tensor is (T, B, ...) where the model is given (B, T, ...), or the other way round."""
+        n_first, n_second = self.tokens.shape[:2]
+        return tensor.is_floating_point() and tensor.shape[:2] == (n_second, n_first)
+
 
 @dataclass(frozen=True, eq=False)
 class StageOutput:
@@ -260,9 +265,11 @@ class _Notes(TorchFunctionMode):
         """Keep what a module came to."""
         with torch._C.DisableTorchFunction():
             for tensor in map(self.subject.with_sequences, tensors_in(output)[:1]):
-                if tensor.dim() > 2 and self.subject.has_rows(tensor):
+                has_rows = self.subject.has_rows(tensor)
+                if tensor.dim() > 2 and (has_rows or self.subject.is_turned(tensor)):
                     path, kind = self.modules.path_of(module), type(module).__name__
-                    self.stages.append(StageOutput(path, kind, tensor, self.subject.token_axis))
+                    axis = self.subject.token_axis if has_rows else 1 - self.subject.token_axis
+                    self.stages.append(StageOutput(path, kind, tensor, axis))
 
 
 def tensors_in(value: object) -> list[Tensor]:

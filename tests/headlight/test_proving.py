@@ -65,6 +65,23 @@ def test_vectors_do_as_well_as_ids_with_the_tokens_on_either_axis():
         headlight.assert_causal(model, x, batch_first=False)
 
 
+def test_a_leak_is_found_where_it_begins_also_in_a_model_that_turns_the_tokens_to_the_front():
+    class Mix(nn.Module):
+        def forward(self, x):
+            return x + x.mean(0, keepdim=True)
+
+    class Turned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix = Mix()
+
+        def forward(self, x):
+            return self.mix(x.transpose(0, 1)).transpose(0, 1)
+
+    with pytest.raises(AssertionError, match=r"The first stage that does is body\.mix \(Mix\)"):
+        headlight.assert_causal(seeded(lambda: TokenModel(Turned())), IDS)
+
+
 def test_one_sequence_needs_no_axis_for_it():
     looks_back = partial(sdpa, is_causal=True)
     good, bad = (
