@@ -35,17 +35,19 @@ class Reshapes:
             module for module in self._by_module if any(_is_across_tokens(*shapes) for shapes in self._of(module))
         ]
 
-    def sizes_in_one(self, module: str, n_all: int, n_sequences: int) -> tuple[int, int] | None:
-        """The sizes (B, H) or (H, B) that a module has in one axis of ``n_all``; None where it has not.
+    def sizes_in_one(self, module: str, n_all: int, n_sequences: int) -> tuple[tuple[int, int], bool] | None:
+        """The sizes (B, H) or (H, B) that a module has in one axis of ``n_all``, and whether the heads are first.
 
-        The heads are parts of a width: windows of tokens, which may share the axis too, are none.
+        The heads are parts of a width: windows of tokens, which are sequences of their own here, are none. None
+        where there is no such axis.
         """
-        n_heads = n_all // n_sequences
-        if n_heads * n_sequences != n_all or not self.cuts(module, n_heads):
-            return None
-        either = [(n_sequences, n_heads), (n_heads, n_sequences)]
-        found = {sizes for shapes in self._of(module) for sizes in either if _is_joined(*shapes, sizes)}
-        return next((sizes for sizes in either if sizes in found), None)
+        widths = {n_heads for shapes in self._of(module) for n_heads in _parts(*shapes) if n_heads > 1}
+        found = [(n_all // n_heads, n_heads) for n_heads in sorted(widths) if not n_all % (n_heads * n_sequences)]
+        for one in sorted(found, key=lambda sizes: sizes[0] != n_sequences):
+            for sizes in (one, one[::-1]) if one[0] == n_sequences else (one,):
+                if any(_is_joined(*shapes, sizes) for shapes in self._of(module)):
+                    return sizes, sizes != one
+        return None
 
     def cuts(self, module: str, n_heads: int) -> bool:
         """True where a module cuts a width into so many heads."""
@@ -72,15 +74,15 @@ class Reshapes:
 def _parts(whole: Sizes, cut: Sizes) -> Sizes:
     """The parts of (B, T, D) or (T, B, D) in (B, T, H, D / H) or (T, B H, D / H); () for other shapes.
 
-    A projection for queries, keys and values may have an axis more. That of an image cuts (B, D, X, Y) before X.
+    There may be any axes before D, and one more of the queries, keys and values beside H. The projection of an
+    image cuts (B, D, X, Y) before X.
     """
-    if len(whole) == 4:
-        return _groups(whole, cut)[:1]
-    if len(whole) != 3:
-        return ()
-    if len(cut) > 3:
-        return cut[2:-1] if cut[:2] == whole[:2] else ()
-    n_parts = whole[2] // cut[2] if len(cut) == 3 and cut[2] else 0
+    if groups := _groups(whole, cut):
+        return groups[:1]
+    for first in range(1, len(cut) - 1):
+        if (math.prod(cut[:first]), math.prod(cut[first:])) == (math.prod(whole[:-1]), whole[-1]):
+            return cut[first:-1]
+    n_parts = whole[2] // cut[2] if len(whole) == len(cut) == 3 and cut[2] else 0
     return (n_parts,) if n_parts > 1 and cut == (whole[0], whole[1] * n_parts, whole[2] / n_parts) else ()
 
 
@@ -93,8 +95,10 @@ def _groups(heads: Sizes, grouped: Sizes) -> Sizes:
 def _is_joined(apart: Sizes, joined: Sizes, sizes: tuple[int, int]) -> bool:
     """True where (B, H, T, D) has its first two sizes in one axis of the other shape, or (T, B, H D) B and H.
 
-    The tokens of an image have two axes until then.
+    The tokens of an image may have two axes until then. Queries, keys and values may stand in an axis before.
     """
+    if len(apart) == 5 and apart[0] == joined[0] == 3:
+        apart, joined = apart[1:], joined[1:]
     if len(apart) > 3:
         return apart[:2] == sizes and joined == (math.prod(sizes), math.prod(apart[2:-1]), apart[-1])
     return len(joined) == 3 and sizes[1] in _parts(apart, joined) and apart[1] == sizes[0]

@@ -152,6 +152,8 @@ class Recorder:
         self, seen: Seen, attention: Attention, n_sequences: int | None, *, is_of_image: bool
     ) -> Attention:
         """The attention as (B, H, ...), where its axes are (H, B, ...), or one for both, or heads have two."""
+        if attention.kind == "multi_head_attention_forward":  # whose axes are known
+            return attention
         (n_all, n_heads), shapes, module = attention.shape[:2], self._reshapes, attention.module
         if n_sequences and n_all > n_sequences and not n_all % n_sequences and self.options.takes_all:
             n_groups = n_all // n_sequences
@@ -159,9 +161,10 @@ class Recorder:
                 return with_groups_joined(attention, n_sequences)
             if n_heads == n_sequences and shapes.cuts(module, n_all) and not shapes.cuts(module, n_heads):
                 return with_batch_first(attention)
-            if n_heads == 1 and (sizes := shapes.sizes_in_one(module, n_all, n_sequences)):
+            if n_heads == 1 and (found := shapes.sizes_in_one(module, n_all, n_sequences)):
+                sizes, are_heads_first = found
                 apart = with_both_axes(attention, sizes)
-                return apart if sizes[0] == n_sequences else with_batch_first(apart)
+                return with_batch_first(apart) if are_heads_first else apart
         if n_heads == 1 and is_of_image and not shapes.cuts(module, n_all):  # windows of one head
             return attention
         return with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention

@@ -195,6 +195,26 @@ def test_heads_of_images_are_cut_out_of_their_channels(n_images):
 
 
 @pytest.mark.parametrize("n_images", [1, 2])
+@pytest.mark.parametrize("n_windows", [1, 4])
+def test_heads_share_an_axis_with_the_windows_of_images(n_images, n_windows):
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+
+        def forward(self, image):
+            n_all = n_images * n_windows
+            qkv = self.qkv(image.reshape(n_all, 2, -1, WIDTH)).reshape(n_all, -1, 3, H, D).permute(2, 0, 3, 1, 4)
+            q, k, v = qkv.reshape(3, n_all * H, -1, D).unbind(0)
+            return (q @ k.mT).softmax(-1) @ v
+
+    model = Windows()
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(torch.randn(n_images, 4, 4, WIDTH))
+    assert trace[0].shape == (n_images * n_windows, H, 16 // n_windows, 16 // n_windows)
+
+
+@pytest.mark.parametrize("n_images", [1, 2])
 def test_windows_of_one_head_in_images_are_no_heads_either(n_images):
     class Windows(nn.Module):
         def forward(self, image):
