@@ -146,6 +146,19 @@ def with_groups_joined(attention: Attention, n_sequences: int) -> Attention:
     return replace(found, key_heads=found.key_shape[1])
 
 
+def with_windows_first(attention: Attention, n_sequences: int) -> Attention:
+    """(B H, W, ...) or (B, H, W, ...), of heads that attend window by window, to (B W, H, ...)."""
+    n_all, n_windows = attention.shape[:2]
+    whole = (n_sequences, n_all // n_sequences, n_windows)
+
+    def turned(tensor: Tensor) -> Tensor:
+        if tensor.shape[:3] != whole and tensor.shape[:2] != (n_all, n_windows):
+            return tensor
+        return tensor.reshape(*whole, *tensor.shape[-2:]).transpose(1, 2).flatten(0, 1)
+
+    return replace(_changed(attention, turned), key_heads=whole[1])
+
+
 def with_batch_first(attention: Attention) -> Attention:
     """(H, B, ...) to (B, H, ...); of one sequence also (H, T, D) to (1, H, T, D)."""
     n_heads, n_sequences = attention.shape[:2]

@@ -17,7 +17,13 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from headlight.attentions import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
 from headlight.eager import Meeting, Softmax
-from headlight.joined_axes import Reshapes, with_batch_first, with_both_axes, with_groups_joined
+from headlight.joined_axes import (
+    Reshapes,
+    with_batch_first,
+    with_both_axes,
+    with_groups_joined,
+    with_windows_first,
+)
 from headlight.modules import Running
 from headlight.origins import UNKNOWN, Origins
 from headlight.passed_masks import (
@@ -151,13 +157,13 @@ class Recorder:
     def _in_order(
         self, seen: Seen, attention: Attention, n_sequences: int | None, *, is_of_image: bool
     ) -> Attention:
-        """The attention as (B, H, ...), where its axes are (H, B, ...), or one for both, or heads have two."""
+        """The attention as (B, H, ...): of (H, B, ...), one axis for both, two of heads, windows behind them."""
         if attention.kind == "multi_head_attention_forward":  # whose axes are known
             return attention
         (n_all, n_heads), shapes, module = attention.shape[:2], self._reshapes, attention.module
-        if n_sequences and n_all > n_sequences and not n_all % n_sequences and self.options.takes_all:
+        if n_sequences and not n_all % n_sequences and self.options.takes_all:
             n_groups = n_all // n_sequences
-            if n_heads > 1 and shapes.joins_groups(module, n_groups, n_heads):
+            if min(n_groups, n_heads) > 1 and shapes.joins_groups(module, n_groups, n_heads):
                 return with_groups_joined(attention, n_sequences)
             if n_heads == n_sequences and shapes.cuts(module, n_all) and not shapes.cuts(module, n_heads):
                 return with_batch_first(attention)
@@ -165,7 +171,9 @@ class Recorder:
                 sizes, are_heads_first = found
                 apart = with_both_axes(attention, sizes)
                 return with_batch_first(apart) if are_heads_first else apart
-        if n_heads == 1 and is_of_image and not shapes.cuts(module, n_all):  # windows of one head
+            if is_of_image and shapes.cuts(module, n_groups) and not shapes.cuts(module, n_heads):
+                return with_windows_first(attention, n_sequences)
+        if is_of_image and n_heads == 1 and not shapes.cuts(module, n_all):  # windows of one head
             return attention
         return with_batch_first(attention) if seen.has_heads_first(attention, n_sequences) else attention
 

@@ -215,6 +215,28 @@ def test_heads_share_an_axis_with_the_windows_of_images(n_images, n_windows):
 
 
 @pytest.mark.parametrize("n_images", [1, 2])
+@pytest.mark.parametrize("n_heads", [1, H])
+@pytest.mark.parametrize("attend", [lambda q, k, v: (q @ k.mT).softmax(-1) @ v, F.scaled_dot_product_attention])
+def test_windows_of_images_may_stand_behind_the_heads(n_images, n_heads, attend):
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+
+        def forward(self, image):
+            tokens = image.permute(0, 2, 3, 1).flatten(1, 2)
+            qkv = self.qkv(tokens).reshape(n_images, -1, 5, 3, n_heads, WIDTH // n_heads)
+            return attend(*qkv.permute(3, 0, 4, 2, 1, 5)).transpose(1, 3).reshape(n_images, -1, WIDTH)
+
+    model = Windows()
+    with torch.no_grad(), headlight.watch(model, keep="attentions") as trace:
+        model(torch.randn(n_images, WIDTH, 5, 2))
+    assert trace[0].shape == trace[0].weights.shape == (n_images * 5, n_heads, 2, 2)
+    assert trace[0].query.shape == (n_images * 5, n_heads, 2, WIDTH // n_heads)
+    torch.testing.assert_close(trace[0].context, trace[0].weights @ trace[0].value)
+
+
+@pytest.mark.parametrize("n_images", [1, 2])
 def test_windows_of_one_head_in_images_are_no_heads_either(n_images):
     class Windows(nn.Module):
         def forward(self, image):
