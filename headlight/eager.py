@@ -16,7 +16,6 @@ from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from headlight.modules import Arguments, Function, Keywords
 from headlight.origins import UNKNOWN, Origins
@@ -509,13 +508,12 @@ class EagerAttentions:
         noted = [i for i, part in enumerate(parts) if isinstance(self._of(part), Scores)]
         if len(noted) != 1 or axis % output.dim() != output.dim() - 1:
             return
-        before, after = (
-            sum(part.shape[-1] for part in some) for some in (parts[: noted[0]], parts[noted[0] + 1 :])
-        )
+        before, n_columns = sum(part.shape[-1] for part in parts[: noted[0]]), parts[noted[0]].shape[-1]
         note, axes = self._entry(parts[noted[0]])
         if axes is None:
             return
-        steps = tuple(_padded(step, before, after) for step in note.steps)
+        columns = (..., slice(before, before + n_columns))
+        steps = tuple(_placed_in(output, columns, step) for step in note.steps)
         is_kept = axes.view is not None and axes.view.is_contiguous() and len(note.roles) == output.dim()
         self._keep(output, replace(note, steps=steps), None if is_kept else replace(axes, view=None))
 
@@ -671,17 +669,6 @@ def _move(name: str, rest: Arguments, kwargs: Keywords) -> Move:
         return lambda tensor: tensor.mT if name == "mT" else tensor.T
     method = {"view": "reshape", "getitem": "__getitem__"}.get(name, name)
     return lambda tensor: getattr(tensor, method)(*rest, **kwargs)
-
-
-def _padded(step: Step, before: int, after: int) -> Step:
-    """A change of scores that get more columns at either end."""
-    if step.cells is None:
-        return step
-    neutral = {"added": 0.0, "multiplied": 1.0}.get(step.change, 0.0)
-    if step.cells.dtype is torch.bool:
-        number = F.pad(step.cells.to(torch.uint8), (before, after), value=neutral)
-        return replace(step, cells=number.bool())
-    return replace(step, cells=F.pad(step.cells, (before, after), value=neutral))
 
 
 def _placed(scores: Tensor, index: Any, part: Tensor, neutral: float = 0.0) -> Tensor:  # noqa: ANN401

@@ -41,8 +41,8 @@ class Reshapes:
         The heads are parts of a width: windows of tokens, which are sequences of their own here, are none. None
         where there is no such axis.
         """
-        widths = {n_heads for shapes in self._of(module) for n_heads in _parts(*shapes) if n_heads > 1}
-        found = [(n_all // n_heads, n_heads) for n_heads in sorted(widths) if not n_all % (n_heads * n_sequences)]
+        cuts = {n_heads for shapes in self._of(module) for n_heads in _parts(*shapes) if n_heads > 1}
+        found = [(n_all // n_heads, n_heads) for n_heads in sorted(cuts) if not n_all % (n_heads * n_sequences)]
         for one in sorted(found, key=lambda sizes: sizes[0] != n_sequences):
             for sizes in (one, one[::-1]) if one[0] == n_sequences else (one,):
                 if any(_is_joined(*shapes, sizes) for shapes in self._of(module)):

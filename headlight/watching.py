@@ -147,8 +147,7 @@ class _Watcher(TorchFunctionMode):
         }
         self._attention_modules: list[tuple[nn.Module, int]] = []
         self._kernels: list[str] = []
-        self._without_softmax: dict[str, tuple[str, ...]] = {}
-        self._nested: list[str] = []
+        self._seen_instead: dict[str, str] = {}
         self._fused: nn.Module | None = None
         self._is_repeating = False
         self.refused: NoSuchPartError | None = None
@@ -255,7 +254,8 @@ class _Watcher(TorchFunctionMode):
         elif self.recorder.options.wants(self._modules.path):
             query, key = (args[i] if i < len(args) else kwargs[name] for i, name in enumerate(("query", "key")))
             if query.is_nested:
-                self._nested.append(self._modules.path)
+                nested = "its sequences are nested tensors, each of a length of its own"
+                self._seen_instead[self._modules.path] = nested
                 return
             with aside(query):
                 origins = self._origins.of_both(query, key)
@@ -277,7 +277,10 @@ class _Watcher(TorchFunctionMode):
             return self.recorder.begin(running, softmax)
 
     def _unweighted(self, functions: tuple[str, ...]) -> None:
-        self._without_softmax.setdefault(self._modules.path, functions)
+        through = f"through {listed(list(dict.fromkeys(functions)))} and " if functions else ""
+        which = "that was followed" if "exp" in functions else "of the products"
+        seen = f"products of two tensors meet a third one {through}without a softmax {which}"
+        self._seen_instead.setdefault(self._modules.path, seen)
 
     def _entered(self, module: nn.Module) -> None:
         if self._is_repeating:
@@ -337,19 +340,15 @@ class _Watcher(TorchFunctionMode):
         )
 
     def _instead(self, path: str) -> str:
-        """Say which functions were seen in a module in the place of an attention."""
-
-        def is_in(where: str) -> bool:
-            return not path or where == path or where.startswith(f"{path}.")
-
-        if any(map(is_in, self._nested)):
-            return "its sequences are nested tensors, each of a length of its own"
-        functions = [names for where, names in self._without_softmax.items() if is_in(where)]
-        if not functions:
-            return "no softmax was followed from products of queries and keys to values"
-        through = f"through {listed(list(dict.fromkeys(functions[0])))} and " if functions[0] else ""
-        which = "that was followed" if "exp" in functions[0] else "of the products"
-        return f"products of two tensors meet a third one {through}without a softmax {which}"
+        """Say what was seen in a module in the place of an attention."""
+        return next(
+            (
+                seen
+                for where, seen in self._seen_instead.items()
+                if not path or where == path or where.startswith(f"{path}.")
+            ),
+            "no softmax was followed from products of queries and keys to values",
+        )
 
 
 def _transform() -> str:

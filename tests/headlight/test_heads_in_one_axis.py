@@ -171,6 +171,21 @@ def test_as_many_tokens_as_heads_in_front_of_sequences_are_neither(n_sequences):
     assert torch.allclose(trace[0].weights, weights, atol=1e-6)
 
 
+@pytest.mark.parametrize("n_sequences", [1, 2, 3])
+def test_nor_are_they_where_the_attention_is_written_out(n_sequences):
+    class TokensFirst(nn.Module):
+        def forward(self, x):
+            heads = x.view(H, n_sequences, H, D).permute(1, 2, 0, 3)
+            return ((heads @ heads.mT).softmax(-1) @ heads).permute(2, 0, 1, 3).flatten(2)
+
+    model = TokensFirst()
+    x = torch.randn(H, n_sequences, WIDTH, generator=torch.Generator().manual_seed(0))
+    with headlight.watch(model) as trace:
+        model(x)
+    heads = x.view(H, n_sequences, H, D).permute(1, 2, 0, 3)
+    torch.testing.assert_close(trace[0].weights, (heads @ heads.mT).softmax(-1))
+
+
 def test_its_heads_are_parts_of_the_stream():
     model = Model(Joined(*WAYS["sequences first"])).eval()
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
