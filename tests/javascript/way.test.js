@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { layoutWay } from "../../visualizer/components/token_way/layout.js";
 import { chance, percent, shortNorm, strongest } from "../../visualizer/components/token_way/words.js";
 
 test("no share is minus nothing, and no probability is nothing or everything unless it is", () => {
@@ -18,4 +19,13 @@ test("of heads that write as much, none writes most", () => {
   assert.equal(strongest(parts(0.5001, 0.5)), null);
   assert.equal(strongest(parts(0.5)).head, 0);
   assert.equal(strongest(parts()), null);
+});
+
+test("a stream that predicts nothing has no room for what is likely", () => {
+  const stops = [{ keys: null, layer: null }, { keys: {}, layer: 0 }, { keys: null, layer: 0 }];
+  for (const width of [1280, 360]) {
+    const [without, likely] = [false, true].map((hasLens) => layoutWay(stops, width, 400, 0, hasLens));
+    assert.ok(without.height < likely.height, `${width} pixels wide`);
+    assert.ok(without.end.y + without.heights.band < without.height, `${width} pixels wide`);
+  }
 });

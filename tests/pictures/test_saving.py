@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -31,6 +32,22 @@ PIXELS_ON_SCREEN = """picture => {
     }
     return cells;
   });
+}"""
+
+PLACES = """text => {
+  const place = document.body.appendChild(document.createElement("div"));
+  place.innerHTML = text;
+  const svg = place.querySelector("svg");
+  svg.setAttribute("width", svg.viewBox.baseVal.width);
+  svg.setAttribute("height", svg.viewBox.baseVal.height);
+  const whole = svg.getBoundingClientRect();
+  const found = [...svg.querySelectorAll("text")].map((one) => {
+    const { left, right, top, bottom } = one.getBoundingClientRect();
+    const isTurned = Math.abs(one.getScreenCTM().b) > 0.1;
+    return { text: one.textContent, left: left - whole.left, right: right - whole.left, top, bottom, isTurned };
+  });
+  place.remove();
+  return { width: whole.width, texts: found };
 }"""
 
 
@@ -67,6 +84,12 @@ def _cells_of(drawing: ET.Element) -> Iterator[tuple[str, str]]:
     for rect in drawing.iter(f"{SVG}rect"):
         x, y, width = (int(rect.get(name, "0")) for name in ("x", "y", "width"))
         yield from ((f"{x + i} {y}", rect.get("fill", "")) for i in range(width))
+
+
+def placed(page: Page, file: Path) -> tuple[float, list[dict[str, Any]]]:
+    """The width of a figure in pixels, and every text with its place in it."""
+    found = page.evaluate(PLACES, file.read_text(encoding="utf-8"))
+    return found["width"], found["texts"]
 
 
 def key_of_heads(page: Page) -> str:
@@ -115,6 +138,47 @@ def test_a_figure_is_as_wide_and_as_dark_as_is_chosen(show_link: ShowLink):
     assert "What each head does." in said
     assert "blocked" not in said
     assert not list(svg.iter(f"{SVG}b"))
+
+
+def test_a_figure_of_lines_has_every_line_and_says_whose_it_is(show_link: ShowLink):
+    page = show_link(**HEADS | {"text": " ".join("abcdefghij" * 4), "drawn": "lines"})
+    key = key_of_heads(page)
+    picture(page, key).locator(".chip").nth(1).click(modifiers=["ControlOrMeta"])
+    svg = figure(page, open_dialog(page, key))
+    n_lines = re.search(r"(\d+) lines", " ".join(texts_in(svg)))
+    assert n_lines
+    curves = [path.get("d", "").count("C") for path in svg.iter(f"{SVG}path")]
+    assert sum(curves) == int(n_lines[1]) > 120
+    said = " ".join(texts_in(svg))
+    assert "0 · previous token" in said
+    assert "next token" not in said  # that head is hidden
+    assert "39" in said  # the last token, which is not in sight on the page
+
+
+def test_what_is_scrolled_out_of_sight_is_in_the_figure(show_link: ShowLink):
+    page = show_link(view="step", text="a b c", n_layers=3, stage="encoder.feed_forward.hidden", layer=2)
+    dialog = open_dialog(page, "stage_map")
+    dialog.get_by_label("Width").select_option("column")
+    width, texts = placed(page, saved(page, dialog, "SVG"))
+    assert {"inputs", "output"} <= {text["text"] for text in texts}
+    assert all(text["left"] >= 0 and text["right"] <= width for text in texts), texts
+
+
+@pytest.mark.parametrize("stage", ["encoder.feed_forward.hidden", "encoder.self_attention.context"])
+def test_nothing_is_written_over_another_text_in_a_narrow_figure(show_link: ShowLink, stage: str):
+    page = show_link(view="step", text="a b c d e f g h i j", stage=stage)
+    dialog = open_dialog(page, "derivation_0")
+    dialog.get_by_label("Width").select_option("column")
+    _, texts = placed(page, saved(page, dialog, "SVG"))
+    over = [
+        (one["text"], other["text"])
+        for one, other in combinations(texts, 2)
+        if not (one["isTurned"] and other["isTurned"])
+        and min(one["right"], other["right"]) - max(one["left"], other["left"]) > 2
+        and min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) > 3  # lines stand close
+    ]
+    assert not over
+    assert "attention weights, query 8" not in {text["text"] for text in texts}  # it takes several lines
 
 
 def test_pixels_are_as_many_as_is_chosen(show_link: ShowLink):

@@ -1,5 +1,6 @@
 /** What the modules hand each other. Nothing at run time: `tests/javascript` checks the types. */
 
+import type { SvgPen } from "./marks/svg_pen.js";
 import type { MatrixPanel } from "./shared/grid.js";
 
 /** What a picture lives in: the app, a file, a notebook. It sets the variables `--hl-background`, `--hl-text`, ... */
@@ -50,7 +51,13 @@ export interface Theme extends Palette {
   dashes: number[][];
 }
 
-export type Pen = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+/** What the pictures use of a canvas' context: no more than what can be written as SVG too. */
+export interface Pen extends Omit<Pick<CanvasRenderingContext2D, keyof SvgPen & keyof CanvasRenderingContext2D>, Narrowed> {
+  canvas: { width: number; height: number };
+  fill(): void;
+  stroke(): void;
+}
+type Narrowed = "canvas" | "fill" | "stroke";
 
 /** What came from Python: as `packing.py` packs it, with `arrays` by their names. Each picture says what it reads. */
 export type Header = Record<string, any>;

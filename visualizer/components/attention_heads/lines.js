@@ -327,25 +327,25 @@ function weightHistogram(heads, threshold) {
  *  @param {number} rowHeight */
 function drawLines(context, { list }, { heads, theme, largest }, width, rowHeight) {
   const apart = Math.min(LINE.apart, (rowHeight - 4) / heads.length);
-  const paths = heads.map(() => /** @type {Path2D[]} */ (new Array(OPACITY_STEPS)));
-  for (const { order, row, column, weight } of list) {
-    const step = Math.min(OPACITY_STEPS - 1, Math.floor((weight / largest) * OPACITY_STEPS));
-    const path = (paths[order][step] ??= new Path2D());
-    const shift = (order - (heads.length - 1) / 2) * apart;
-    const from = (row + 0.5) * rowHeight + shift;
-    const to = (column + 0.5) * rowHeight + shift;
-    path.moveTo(0, from);
-    path.bezierCurveTo(width * 0.4, from, width * 0.6, to, width, to);
-  }
+  /** @param {Lines["list"][number]} line */
+  const stepOf = ({ weight }) => Math.min(OPACITY_STEPS - 1, Math.floor((weight / largest) * OPACITY_STEPS));
   context.lineWidth = Math.min(LINE.width, Math.max(apart * 0.8, 0.8));
-  heads.forEach(({ head }, order) => {
-    context.strokeStyle = headColor(theme, head);
-    context.setLineDash(headDashes(theme, head));
-    paths[order].forEach((path, step) => {
-      context.globalAlpha = (step + 0.5) / OPACITY_STEPS;
-      context.stroke(path);
-    });
-  });
+  const strokes = Map.groupBy(list, (line) => line.order * OPACITY_STEPS + stepOf(line));
+  for (const [stroke, lines] of [...strokes].sort(([one], [other]) => one - other)) {
+    const order = Math.floor(stroke / OPACITY_STEPS);
+    const shift = (order - (heads.length - 1) / 2) * apart;
+    context.strokeStyle = headColor(theme, heads[order].head);
+    context.setLineDash(headDashes(theme, heads[order].head));
+    context.globalAlpha = ((stroke % OPACITY_STEPS) + 0.5) / OPACITY_STEPS;
+    context.beginPath();
+    for (const { row, column } of lines) {
+      const from = (row + 0.5) * rowHeight + shift;
+      const to = (column + 0.5) * rowHeight + shift;
+      context.moveTo(0, from);
+      context.bezierCurveTo(width * 0.4, from, width * 0.6, to, width, to);
+    }
+    context.stroke();
+  }
   context.setLineDash([]);
   context.globalAlpha = 1;
 }

@@ -21,8 +21,9 @@ const UPRIGHT_NUMBERS = 16; // as many elements have upright numbers where level
 const LONGEST_LABEL = 60;
 
 /** Sizes in pixels for a picture in `available` pixels; numbers and names are level, upright, or "none".
- *  @param {Omit<BarPicture, "sizes">} picture @param {number} available */
-export function measureBars(picture, available) {
+ *  @param {Omit<BarPicture, "sizes">} picture @param {number} available
+ *  @param {number} [least] the height of the names beside the rows */
+export function measureBars(picture, available, least = 0) {
   const { count, rows } = picture;
   const narrowest = count <= UPRIGHT_NUMBERS ? UPRIGHT_COLUMN : count <= 256 ? 6 : 3;
   const column = Math.min(WIDEST_COLUMN, Math.max(narrowest, available / Math.max(1, count)));
@@ -30,7 +31,7 @@ export function measureBars(picture, available) {
   const numbers = formOfNumbers(column, count, widest.number);
   const labels = formOfLabels(column, numbers, widest.label);
   const bar = numbers === "none" ? BAR_HEIGHT.bare : BAR_HEIGHT.numbered;
-  const band = bar + { level: LEVEL_HEIGHT.number, upright: widest.number + 6, none: 0 }[numbers];
+  const band = Math.max(least, bar + { level: LEVEL_HEIGHT.number, upright: widest.number + 6, none: 0 }[numbers]);
   const header = { level: LEVEL_HEIGHT.header, upright: Math.min(widest.label, LONGEST_LABEL) + 6, none: 4 }[labels];
   return {
     column,

@@ -125,9 +125,11 @@ function arrange(view) {
   const { picture } = view;
   const available = view.nodes.scroller.clientWidth;
   if (available === 0) return;
-  picture.sizes = measureBars(picture, available);
+  const names = [...childrenOf(view.nodes.names)];
+  for (const name of names) name.style.height = "";
+  picture.sizes = measureBars(picture, available, Math.max(0, ...names.map(({ offsetHeight }) => offsetHeight)));
   view.nodes.spacer.style.width = `${picture.sizes.width}px`;
-  [...childrenOf(view.nodes.names)].forEach((name, index) => {
+  names.forEach((name, index) => {
     name.style.top = `${picture.sizes.bandTop(index)}px`;
     name.style.height = `${picture.sizes.band}px`;
   });

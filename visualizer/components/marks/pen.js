@@ -1,5 +1,7 @@
 /** Canvases and the text on them. */
 
+/** @import { Pen } from "../types.d.ts" */
+
 import { textsOf } from "../shared/texts.js";
 import { SvgPen } from "./svg_pen.js";
 
@@ -26,7 +28,7 @@ function makeSvgPen(canvas) {
  * A pen for a canvas.
  * @template {HTMLCanvasElement | OffscreenCanvas} Canvas
  * @param {Canvas} canvas @param {CanvasRenderingContext2DSettings} [settings]
- * @returns {Canvas extends OffscreenCanvas ? OffscreenCanvasRenderingContext2D : CanvasRenderingContext2D}
+ * @returns {Canvas extends OffscreenCanvas ? OffscreenCanvasRenderingContext2D : Pen}
  */
 export function contextOf(canvas, settings) {
   if ("closest" in canvas && canvas.closest("[data-in-lines]")) return makeSvgPen(canvas);

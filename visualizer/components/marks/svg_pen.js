@@ -43,6 +43,7 @@ export class SvgPen {
   globalAlpha = 1;
   font = "10px sans-serif";
   textAlign = "left";
+  imageSmoothingEnabled = false;
   /** @type {CanvasTextBaseline} */ textBaseline = "alphabetic";
   matrix = new DOMMatrix();
   /** @type {number[]} */ dash = [];
@@ -121,6 +122,11 @@ export class SvgPen {
   /** @param {number} x @param {number} y */
   lineTo(x, y) {
     this.path += `L${short(x)} ${short(y)}`;
+  }
+
+  /** @param {...number} numbers the two points that it bends towards, and where it ends */
+  bezierCurveTo(...numbers) {
+    this.path += `C${numbers.map(short).join(" ")}`;
   }
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height */

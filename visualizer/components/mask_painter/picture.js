@@ -21,7 +21,7 @@ export function kindsOf({ bits, weights, answered }) {
 
 /** The cells on their canvas. Only rows that differ from what is on the canvas are drawn again. */
 export class CellPicture {
-  /** @type {CanvasRenderingContext2D} */ context;
+  /** @type {Pen} */ context;
   /** @type {{ rows: Float64Array, columns: Float64Array }} */ edges;
   /** @type {Hatches} */ hatches;
   /** @type {Size} */ size;

@@ -7,6 +7,7 @@ import { wearGround } from "./grounds.js";
 import { CONTROLS, MARGIN, svgOf } from "./svg.js";
 
 const say = textsOf("saving/figure");
+const MOST_WIDTH = 4096; // pixels
 
 /**
  * A picture on the page, as who saves it sees it.
@@ -51,19 +52,27 @@ export async function figureOf(saved, look) {
   const away = { position: "fixed", top: "0", left: "-30000px", width: `${look.width - 2 * MARGIN}px` };
   Object.assign(place.style, { ...away, colorScheme: look.theme });
   const shadow = place.attachShadow({ mode: "open" });
-  const leftOut = look.hasLegend ? CONTROLS : [...CONTROLS, ".legend"];
-  const ofFigure = `:is(${leftOut}){display:none!important}*{content-visibility:visible!important}`;
+  const leftOut = look.hasLegend ? CONTROLS : [...CONTROLS, ".legend", ".chips"];
+  const ofFigure = `:is(${leftOut}){display:none!important}*{content-visibility:visible!important;max-height:none!important}`;
   shadow.adoptedStyleSheets = [sheetOf(saved.style), sheetOf(ofFigure)];
   shadow.append(whole);
   document.body.append(place);
   const picture = saved.render(root, saved.bytes(), { colors, send: () => {}, keep: () => {} });
   try {
     await isDrawn(root);
+    place.style.width = `${Math.min(look.width - 2 * MARGIN + hiddenWidth(root), MOST_WIDTH)}px`;
+    await isDrawn(root);
     return svgOf(whole, { background: ground.background, description: say("made_with", { link: location.href }) });
   } finally {
     picture.destroy();
     place.remove();
   }
+}
+
+/** The pixels of a picture that have to be scrolled to, which a figure has room for. @param {HTMLElement} root */
+function hiddenWidth(root) {
+  const scrolled = [...root.querySelectorAll("*")].filter((one) => getComputedStyle(one).overflowX === "auto");
+  return Math.max(0, ...scrolled.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
 }
 
 /** @param {HTMLElement} root */

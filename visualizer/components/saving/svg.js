@@ -20,8 +20,9 @@ const OF_TEXT = ["font-family", "font-size", "font-weight", "font-style", "text-
 
 /** What only serves to act on a picture: a figure has no room for it. */
 export const CONTROLS = [
-  ...["button:not(.matrix-title)", "input", "select", "textarea", "label"],
-  ...[".fold", ".layer-control", ".segments", ".dials", ".chips", ".overview", ".heads-bar", ".hint", ".stage-map>.row"],
+  ...["button:not(.matrix-title, .chips-of-lines > [aria-pressed=true])", "input", "select", "textarea", "label"],
+  ...[".chips:not(.chips-of-lines)", ".fold", ".layer-control", ".segments", ".dials", ".overview", ".heads-bar", ".hint"],
+  ".stage-map>.row",
   ...["toolbar", "radiogroup", "tablist"].map((role) => `[role=${role}]`),
 ];
 
@@ -174,17 +175,17 @@ function addText(parent, node, style, size) {
 /** The lines of a text node, each with its box. @param {Text} node */
 function* linesOf(node) {
   const range = document.createRange();
-  let [start, bottom] = [0, Infinity];
+  let [start, middle] = [0, Infinity];
   for (const { segment, index } of new Intl.Segmenter().segment(node.data)) {
     range.setStart(node, index);
     range.setEnd(node, index + segment.length);
     const box = range.getBoundingClientRect();
     if (!box.width) continue;
-    if (box.top >= bottom - 1) {
+    if (box.top > middle) {
       yield lineFrom(node, range, start, index);
       start = index;
     }
-    bottom = box.bottom;
+    middle = (box.top + box.bottom) / 2;
   }
   yield lineFrom(node, range, start, node.data.length);
 }

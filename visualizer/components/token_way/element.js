@@ -134,7 +134,7 @@ class TokenWay extends FetchedPicture {
 
   draw() {
     const { stops, parts, end } = this.data;
-    const layout = layoutWay(stops, this.width, this.room(), this.layer);
+    const layout = layoutWay(stops, this.width, this.room(), this.layer, Boolean(this.data.arrays.likely));
     this.shown = { stops, parts, end, layout, theme: this.theme, numbers: this.numbersOfToken() };
     this.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
     this.svg.setAttribute("width", String(layout.width));

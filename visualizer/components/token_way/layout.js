@@ -13,15 +13,16 @@ const MOST_MORE = 330; // pixels that a high window gives it beyond the least
 
 /**
  * The height of everything, the longest bar and the widest band. More room goes to the ribbons first, then to
- * the bars and the band.
- * @param {number} room the pixels that the picture may be high
+ * the bars and the band. Where no tokens are predicted, nothing stands below the band.
+ * @param {number} room the pixels that the picture may be high @param {boolean} hasLens
  */
-export function heightsOf(room) {
+export function heightsOf(room, hasLens) {
   const more = Math.min(Math.max(room - LEAST.whole, 0), MOST_MORE);
   /** @param {keyof typeof LEAST} name @param {number} share */
   const at = (name, share) => Math.round(LEAST[name] + share * more);
   return {
-    read: LEAST.read, bars: at("bars", 0.7), band: at("band", 0.85), lens: at("lens", 1), whole: at("whole", 1),
+    read: LEAST.read, bars: at("bars", 0.7), band: at("band", 0.85), lens: at("lens", 1),
+    whole: at(hasLens ? "whole" : "lens", 1),
     longest: at("longest", 0.3), widest: at("widest", 0.2),
   };
 }
@@ -32,9 +33,10 @@ export function heightsOf(room) {
  * @param {Pick<Stop, "keys" | "layer">[]} stops @param {number} width
  * @param {number} room the pixels that it may be high where the stops stand side by side
  * @param {number} layer the layer that is opened where all are narrow
+ * @param {boolean} hasLens whether the likely tokens stand below
  */
-export function layoutWay(stops, width, room, layer) {
-  if (width < NARROW) return stacked(stops, Math.max(width, NARROWEST));
+export function layoutWay(stops, width, room, layer, hasLens) {
+  if (width < NARROW) return stacked(stops, Math.max(width, NARROWEST), heightsOf(0, hasLens));
   const added = stops.slice(1);
   const free = width - START - END;
   const isNarrow = 2 * unitOf(added, free) < READABLE;
@@ -49,7 +51,7 @@ export function layoutWay(stops, width, room, layer) {
     x += box.width;
   }
   const end = { x, y: 0, width: END };
-  const heights = heightsOf(room);
+  const heights = heightsOf(room, hasLens);
   return { boxes, end, width: end.x + END, height: heights.whole, heights, isStacked: false, isNarrow };
 }
 
@@ -64,9 +66,8 @@ function unitOf(stops, width) {
 }
 
 /** One below the other; what reads nothing has no room for what is read.
- *  @param {Pick<Stop, "keys">[]} stops @param {number} width */
-function stacked(stops, width) {
-  const heights = heightsOf(0);
+ *  @param {Pick<Stop, "keys">[]} stops @param {number} width @param {ReturnType<typeof heightsOf>} heights */
+function stacked(stops, width, heights) {
   let y = 0;
   const boxes = stops.map(({ keys }) => {
     const skipped = keys ? 0 : 70;
@@ -74,8 +75,9 @@ function stacked(stops, width) {
     y += heights.whole - skipped;
     return box;
   });
-  y -= heights.whole - heights.lens; // the last stop has no list of its own: the end follows
-  return { boxes, end: { x: 0, y: y - heights.band + 40, width }, width, height: y + 140, heights, isStacked: true, isNarrow: false };
+  const list = heights.whole - heights.lens;
+  y -= list; // the last stop has no list of its own: the end follows
+  return { boxes, end: { x: 0, y: y - heights.band + 40, width }, width, height: y + list + 50, heights, isStacked: true, isNarrow: false };
 }
 
 /**
