@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pictures.static_page import heard, update
+from tests.pictures.static_page import heard, picture, pictures_of, update
+from visualizer.components.packing import header_of
 from visualizer.components.page_keys.element import page_keys
 
 KEYS = "keys"
@@ -103,3 +105,17 @@ def test_an_address_to_which_a_person_went_before_anything_was_drawn_is_told_onc
     page = show([picture])
     update(page, picture)
     assert heard(page, KEYS) == [("went", {"search": "", "seq": 0, "drawn": drawn})] * n_told
+
+
+def test_keys_and_back_mean_nothing_to_a_picture_whose_numbers_are_not_there_yet(show):
+    links = ({"view": "step", "n_layers": 12}, {"view": "way", "text": "a b c d " * 16})
+    fetched = [one for link in links for one in pictures_of(**link) if header_of(one.data).get("address")]
+    assert [one.key.partition("_")[0] for one in fetched] == ["stage", "token"]
+    (above,) = (one for one in pictures_of(view="step", text="a b c") if one.key == "picture")
+    page = show([*(replace(above, key=str(i)) for i in range(20)), *fetched], height=300)
+    page.keyboard.press("ArrowRight")
+    page.evaluate("() => window.dispatchEvent(new PopStateEvent('popstate'))")
+    for one in fetched:
+        picture(page, one.key).scroll_into_view_if_needed()
+        expect(picture(page, one.key).locator("svg rect").first).to_be_visible()
+    assert [heard(page, one.key) for one in fetched] == [[], []]

@@ -67,7 +67,7 @@ export class Picture {
    * sends nothing new.
    */
   takeBack() {
-    if (!this.events?.isAhead(this.data.seq ?? 0)) return;
+    if (!this.data || !this.events?.isAhead(this.data.seq ?? 0)) return;
     this.receive();
     this.redraw();
   }

@@ -75,7 +75,7 @@ class TokenWay extends FetchedPicture {
       setText(this.live, "");
     };
     /** @param {KeyboardEvent} event */
-    const onPageKey = (event) => event.key in PAGE_STEPS && isForPage(event) && this.onKey(event);
+    const onPageKey = (event) => this.data && event.key in PAGE_STEPS && isForPage(event) && this.onKey(event);
     document.addEventListener("keydown", onPageKey, this.untilEnd); // also where nothing of it has the focus
     const fit = oncePerFrame(() => this.data && this.redraw()); // to a window that is higher or lower
     window.addEventListener("resize", fit, this.untilEnd);
