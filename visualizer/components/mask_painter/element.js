@@ -118,7 +118,7 @@ class MaskPainter extends Picture {
       this.given = { ...this.given, ...this.painting.beside };
       if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.dtype, before.weighed);
     }
-    this.heads.receive(content.heads, sameCells(this.painting.cells, cells) ? cells : null, cells.length);
+    this.heads.receive(content.live, sameCells(this.painting.cells, cells) ? cells : null, cells.length);
     this.outbox.receiveAnswer(content.seq);
   }
 

@@ -156,7 +156,7 @@ def mask_painter(
             "weights_title": weights_title,
             "all_clear": all_clear,
             "selected": None if selected is None else list(selected),
-            "heads": None if heads is None else asdict(heads),
+            "live": None if heads is None else asdict(heads),
         },
     )
     return Picture(

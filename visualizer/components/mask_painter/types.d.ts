@@ -40,7 +40,7 @@ export interface PainterHeader {
   weights_title: string;
   all_clear: string;
   selected: [number, number] | null;
-  heads: LiveHeads | null;
+  live: LiveHeads | null;
   rows: Axis;
   columns: Axis;
   reasons: Reason[];

@@ -30,7 +30,7 @@ export async function pageFile({ template, style, script }, { module, key, bytes
  *  @param {Uint8Array} bytes */
 async function withNumbers(bytes) {
   const { header, arrays } = takenApart(bytes);
-  const alone = { ...header, dials: [], dial_address: "" };
+  const alone = { ...header, dials: [], dial_address: "", live: null };
   if (!alone.address) return packedAgain(alone, arrays);
   const { address, ...others } = alone;
   const answer = takenApart(await numbersAt(address));
