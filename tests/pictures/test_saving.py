@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -34,6 +35,11 @@ PIXELS_ON_SCREEN = """picture => {
   });
 }"""
 
+COLOR_IN = """(canvas, [size, row, column]) => {
+  const at = (index, length) => Math.round(((index + 0.15) * length) / size);
+  const { data } = canvas.getContext("2d").getImageData(at(column, canvas.width), at(row, canvas.height), 1, 1);
+  return "#" + [...data.subarray(0, 3)].map((part) => part.toString(16).padStart(2, "0")).join("");
+}"""
 PLACES = """text => {
   const place = document.body.appendChild(document.createElement("div"));
   place.innerHTML = text;
@@ -153,6 +159,19 @@ def test_a_figure_of_lines_has_every_line_and_says_whose_it_is(show_link: ShowLi
     assert "0 · previous token" in said
     assert "next token" not in said  # that head is hidden
     assert "39" in said  # the last token, which is not in sight on the page
+
+
+def test_a_figure_of_the_mask_lab_has_the_weights_in_their_colours(show_link: ShowLink):
+    page = show_link(view="lab", text="a b c d", mask="causal", architecture="decoder", weights="random")
+    canvas = picture(page, "mask_painter").locator("canvas.matrix-pixels")
+    beside_numbers = [canvas.evaluate(COLOR_IN, [4, row, column]) for row in range(4) for column in range(row + 1)]
+    dialog = open_dialog(page, "mask_painter")
+    dialog.get_by_label("Legend").uncheck()  # it has all colours
+    figure_of_it = figure(page, dialog)
+    fills = [rect.get("fill") for rect in figure_of_it.iter(f"{SVG}rect")]
+    assert len(set(beside_numbers)) > 5
+    assert Counter(fills) >= Counter(beside_numbers)
+    assert "All heads" not in texts_in(figure_of_it)
 
 
 def test_what_is_scrolled_out_of_sight_is_in_the_figure(show_link: ShowLink):

@@ -6,6 +6,7 @@
 /** @import { Pen } from "../types.d.ts" */
 
 import { makeSvgElement } from "../shared/dom.js";
+import { must } from "../shared/must.js";
 
 /** The most pixels of an image that become rectangles; of more it stays an image. */
 export const MOST_CELLS = 4096;
@@ -191,17 +192,32 @@ export class SvgPen {
   putImageData(image) {
     const { width, height } = image;
     this.empty();
-    if (width * height <= MOST_CELLS) this.addCells(image);
-    else this.addImage(asCanvas(image), 0, 0, width, height);
+    if (width * height <= MOST_CELLS) {
+      this.addCells(image);
+      this.element.setAttribute("shape-rendering", "crispEdges");
+    } else this.addImage(image, 0, 0, width, height);
   }
 
-  /** @param {Image} image @param {number} x @param {number} y */
-  drawImage(image, x, y, width = image.width, height = image.height) {
+  /** An image at a place, in a size; or a part of it: the place and the size there come before those here.
+   *  @param {Image} image @param {...number} places */
+  drawImage(image, ...places) {
+    if (places.length === 8) return this.drawPart(asCanvas(image), places);
+    const [x, y, width = image.width, height = image.height] = places;
     const draw = drawings.get(image);
     if (!draw) return this.addImage(image, x, y, width, height);
     this.save();
     this.translate(x, y);
     draw(this);
+    this.restore();
+  }
+
+  /** @param {HTMLCanvasElement} image @param {number[]} places */
+  drawPart(image, [left, top, width, height, x, y, wide, high]) {
+    const part = must(image.getContext("2d"), "no context").getImageData(left, top, width, height);
+    this.save();
+    this.matrix = this.matrix.translate(x, y).scale(wide / width, high / height);
+    if (image.width * image.height <= MOST_CELLS) this.addCells(part);
+    else this.addImage(part, 0, 0, width, height);
     this.restore();
   }
 
@@ -229,7 +245,6 @@ export class SvgPen {
         this.fillRect(column, row, end - column, 1);
       }
     }
-    this.element.setAttribute("shape-rendering", "crispEdges");
   }
 
   /** @param {Image} image @param {number} x @param {number} y @param {number} width @param {number} height */

@@ -22,7 +22,7 @@ const OF_TEXT = ["font-family", "font-size", "font-weight", "font-style", "text-
 export const CONTROLS = [
   ...["button:not(.matrix-title, .chips-of-lines > [aria-pressed=true])", "input", "select", "textarea", "label"],
   ...[".chips:not(.chips-of-lines)", ".fold", ".layer-control", ".segments", ".dials", ".overview", ".heads-bar", ".hint"],
-  ".stage-map>.row",
+  ...[".stage-map>.row", ".painted-heads"],
   ...["toolbar", "radiogroup", "tablist"].map((role) => `[role=${role}]`),
 ];
 
