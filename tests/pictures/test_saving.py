@@ -200,6 +200,15 @@ def test_nothing_is_written_over_another_text_in_a_narrow_figure(show_link: Show
     assert "attention weights, query 8" not in {text["text"] for text in texts}  # it takes several lines
 
 
+def test_in_the_column_of_a_paper_two_heads_stand_side_by_side(show_link: ShowLink):
+    page = show_link(**HEADS, weights="random")
+    dialog = open_dialog(page, key_of_heads(page))
+    dialog.get_by_label("Width").select_option("column")
+    _, texts = placed(page, saved(page, dialog, "SVG"))
+    tops = [text["top"] for head in range(4) for text in texts if text["text"] == f"head {head}"]
+    assert tops[0] == tops[1] < tops[2] == tops[3]
+
+
 def test_pixels_are_as_many_as_is_chosen(show_link: ShowLink):
     page = show_link(**HEADS)
     dialog = open_dialog(page, key_of_heads(page))

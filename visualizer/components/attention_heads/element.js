@@ -23,6 +23,7 @@ import { LinesView } from "./lines.js";
 
 const say = textsOf("attention_heads/element");
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
+const NARROW = { page: 640, smallest: 140 }; // on a phone, or in the column of a paper, two stand side by side
 const TITLE = 22; // the height of what a head is called
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 const MANY_LAYERS = 12; // of more, the overview stands beside the heads and stays in sight
@@ -202,15 +203,16 @@ class AttentionHeads extends LayeredPicture {
     const side = galleryColumns(count, this.room, { ...HEADS_GALLERY, smallest, aspect, height });
     const width = Math.min((this.room - HEADS_GALLERY.gap * (side - 1)) / side, 760);
     this.grids.style.setProperty("--columns", String(side));
-    return { width, height: 680, tallest, cell: 52, labelled: width >= 150 };
+    return { width, height: 680, tallest, cell: 52, labelled: width >= NARROW.smallest };
   }
 
   /** The narrowest grid whose rows have labels; the usual one where that would be too wide. */
   smallestGrid() {
     const { rows, columns } = this.data;
     const labelled = roomForLabels({ rows: rows.labels.length, columns: columns.labels.length, rowAxis: rows, columnAxis: columns }, this.theme.font);
+    const { smallest } = this.room < NARROW.page ? NARROW : HEADS_GALLERY;
     const fits = labelled <= Math.min(WIDEST_FOR_LABELS, this.room);
-    return fits ? Math.max(HEADS_GALLERY.smallest, labelled) : HEADS_GALLERY.smallest;
+    return fits ? Math.max(smallest, labelled) : smallest;
   }
 
   /** @param {number} head @param {Limits & { labelled: boolean }} limits */
