@@ -209,6 +209,16 @@ def test_in_the_column_of_a_paper_two_heads_stand_side_by_side(show_link: ShowLi
     assert tops[0] == tops[1] < tops[2] == tops[3]
 
 
+def test_what_can_be_seen_through_can_be_in_a_figure_too(show_link: ShowLink):
+    page = show_link(**LINKS["way"])
+    (key,) = page.locator("[data-key^=token_way]").evaluate_all("all => all.map(({ dataset }) => dataset.key)")
+    opacity = picture(page, key).locator(".ribbon").first.evaluate("ribbon => getComputedStyle(ribbon).opacity")
+    ribbons = [each for each in figure(page, open_dialog(page, key)).iter(f"{SVG}path") if each.get("data-of")]
+    assert ribbons
+    assert {ribbon.get("opacity") for ribbon in ribbons} == {opacity}
+    assert float(opacity) < 1
+
+
 def test_pixels_are_as_many_as_is_chosen(show_link: ShowLink):
     page = show_link(**HEADS)
     dialog = open_dialog(page, key_of_heads(page))

@@ -15,7 +15,7 @@ export const MILLIMETRE = 96 / 25.4;
 /** Pixels around everything. */
 export const MARGIN = 4;
 
-const DRAWN = ["fill-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity", "paint-order"];
+const DRAWN = ["opacity", "fill-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity", "paint-order"];
 const OF_TEXT = ["font-family", "font-size", "font-weight", "font-style", "text-anchor", "dominant-baseline"];
 
 /** What only serves to act on a picture: a figure has no room for it. */
