@@ -13,7 +13,9 @@ from tests.pictures.static_page import (
     panels,
     picture,
     pictures_in,
+    pictures_of,
     run_of,
+    update,
     update_all,
     wait_until_drawn,
 )
@@ -278,6 +280,31 @@ def test_what_arrives_after_the_small_pictures_have_gone_is_not_drawn(show):
     update_all(page, run_of(**LINK | {"mask": "causal", "seed": 9}))
     wait_until_drawn(page)
     expect(picture(page, PAINTER).locator(".painted-heads")).to_be_visible()
+
+
+def test_a_stroke_that_is_answered_once_another_layer_is_looked_at_changes_nothing_of_that(show):
+    long = {"view": "lab", "text": "a b c d " * 32, "weights": "random", "mask": "causal", "n_layers": 6}
+    page = show(pictures_of(**long))
+    page.evaluate(
+        """() => {
+          const ask = window.fetch;
+          const gate = new Promise((open) => (window.letAnswer = open));
+          window.asked = 0;
+          window.fetch = async (...given) => {
+            window.asked += 1;
+            await gate;
+            return ask(...given);
+          };
+        }"""
+    )
+    click_cell(painter(page), 9, 3, (128, 128))
+    page.wait_for_function("() => asked")
+    for one in pictures_of(**long, layer=1):
+        if one.key == PAINTER:
+            update(page, one)
+    page.evaluate("() => letAnswer()")
+    expect(picture(page, PAINTER).locator(".painted-heads")).not_to_have_attribute("aria-busy", "true")
+    wait_until_drawn(page)
 
 
 @pytest.mark.parametrize("view", ["lab", "step"])

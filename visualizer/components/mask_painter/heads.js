@@ -146,7 +146,7 @@ export class PaintedHeads {
     const { place, live, found } = this;
     if (!live || !isFitting(found, live)) return;
     const { layer, head } = live;
-    if (place) this.taken(this.matrix(found, layer, head), place.cells);
+    if (place && found.arrived.has(layer)) this.taken(this.matrix(found, layer, head), place.cells);
     this.overview.drawAtOnce(this.source(found, live), layer);
     this.drawn();
     this.element.classList.toggle("painted-heads-partly", found.arrived.size < layersOf(live).length);
