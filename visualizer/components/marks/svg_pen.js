@@ -44,7 +44,7 @@ export class SvgPen {
   globalAlpha = 1;
   font = "10px sans-serif";
   textAlign = "left";
-  imageSmoothingEnabled = false;
+  imageSmoothingEnabled = false; // images have the pixels that they have
   /** @type {CanvasTextBaseline} */ textBaseline = "alphabetic";
   matrix = new DOMMatrix();
   /** @type {number[]} */ dash = [];

@@ -57,9 +57,9 @@ function addElement(parent, element, size) {
   const style = getComputedStyle(element);
   const box = element.getBoundingClientRect();
   if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0") return;
+  if (element instanceof SVGSVGElement) return addSvg(parent, element, box, size);
   const group = style.opacity === "1" ? parent : parent.appendChild(makeSvgElement("g", { opacity: style.opacity }));
   if (element instanceof HTMLCanvasElement) return addCanvas(group, element, box, size);
-  if (element instanceof SVGSVGElement) return addSvg(group, element, box, size);
   if (box.width && box.height) addBox(group, style, box, size);
   for (const child of element.childNodes) {
     if (child instanceof Text) addText(group, child, style, size);
