@@ -30,6 +30,16 @@ from visualizer.settings.settings import Selection, Settings
 PAINTER = "mask_painter"
 LINK = {"view": "lab", "text": "a b c d", "weights": "random"}
 SHAPE = (4, 4)
+HOLD_ANSWERS = """() => {
+  const ask = window.fetch;
+  const gate = new Promise((open) => (window.letAnswer = open));
+  window.asked = 0;
+  window.fetch = async (...given) => {
+    window.asked += 1;
+    await gate;
+    return ask(...given);
+  };
+}"""
 
 
 def painter(page: Page) -> Locator:
@@ -259,18 +269,7 @@ def test_a_marked_cell_is_outlined_and_no_other(show):
 def test_what_arrives_after_the_small_pictures_have_gone_is_not_drawn(show):
     app = run_of(**LINK | {"mask": "causal"})
     page = show(pictures_in(app))
-    page.evaluate(
-        """() => {
-          const ask = window.fetch;
-          const gate = new Promise((open) => (window.letAnswer = open));
-          window.asked = 0;
-          window.fetch = async (...given) => {
-            window.asked += 1;
-            await gate;
-            return ask(...given);
-          };
-        }"""
-    )
+    page.evaluate(HOLD_ANSWERS)
     update_all(page, run_of(**LINK | {"mask": "causal", "seed": 9}))
     page.wait_for_function("() => asked")
     update_all(page, run_of(**LINK | {"mask": "causal", "hidden": "on"}))
@@ -285,18 +284,7 @@ def test_what_arrives_after_the_small_pictures_have_gone_is_not_drawn(show):
 def test_a_stroke_that_is_answered_once_another_layer_is_looked_at_changes_nothing_of_that(show):
     long = {"view": "lab", "text": "a b c d " * 32, "weights": "random", "mask": "causal", "n_layers": 6}
     page = show(pictures_of(**long))
-    page.evaluate(
-        """() => {
-          const ask = window.fetch;
-          const gate = new Promise((open) => (window.letAnswer = open));
-          window.asked = 0;
-          window.fetch = async (...given) => {
-            window.asked += 1;
-            await gate;
-            return ask(...given);
-          };
-        }"""
-    )
+    page.evaluate(HOLD_ANSWERS)
     click_cell(painter(page), 9, 3, (128, 128))
     page.wait_for_function("() => asked")
     for one in pictures_of(**long, layer=1):

@@ -53,7 +53,7 @@ class GenerationSteps extends Picture {
     this.attention = this.makePanel((row, column) => this.describeWeight(row, column));
     this.mask = this.makePanel((row, column) => this.describeMask(row, column));
     this.cache = this.makePanel((row, column) => this.describeCache(row, column));
-    document.addEventListener("keydown", (event) => this.pressKey(event), this.untilEnd);
+    this.hearKeys((event) => this.pressKey(event));
     this.events = new ShownEvents(root, host, () => this.shown());
     this.endings.push(() => this.events.destroy());
     /** @param {string} name @param {string} text @param {() => void} go */

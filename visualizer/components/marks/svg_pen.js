@@ -201,7 +201,7 @@ export class SvgPen {
   /** An image at a place, in a size; or a part of it: the place and the size there come before those here.
    *  @param {Image} image @param {...number} places */
   drawImage(image, ...places) {
-    if (places.length === 8) return this.drawPart(asCanvas(image), places);
+    if (places.length === 8) return this.drawPart(/** @type {OffscreenCanvas} */ (image), places);
     const [x, y, width = image.width, height = image.height] = places;
     const draw = drawings.get(image);
     if (!draw) return this.addImage(image, x, y, width, height);
@@ -211,7 +211,7 @@ export class SvgPen {
     this.restore();
   }
 
-  /** @param {HTMLCanvasElement} image @param {number[]} places */
+  /** @param {OffscreenCanvas} image @param {number[]} places */
   drawPart(image, [left, top, width, height, x, y, wide, high]) {
     const part = must(image.getContext("2d"), "no context").getImageData(left, top, width, height);
     this.save();

@@ -48,6 +48,11 @@ export class Picture {
     subscribeHover(({ marks, origin }) => origin !== this && this.data && this.hear(marks), this.untilEnd);
   }
 
+  /** Hear the keys of the page, as soon as there is something to act on. @param {(event: KeyboardEvent) => void} hear */
+  hearKeys(hear) {
+    document.addEventListener("keydown", (event) => this.data && hear(event), this.untilEnd);
+  }
+
   /** Take new bytes and draw them. @param {Uint8Array} bytes */
   update(bytes) {
     this.take(unpack(bytes));

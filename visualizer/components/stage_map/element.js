@@ -111,7 +111,7 @@ class StageMap extends FetchedPicture {
     svg.onpointermove = (event) => showTip(this, event);
     svg.onpointerleave = () => this.tooltip.hide();
     stageRow.onclick = (event) => clickStage(this, event);
-    document.addEventListener("keydown", (event) => this.data && pressKey(this, event), this.untilEnd);
+    this.hearKeys((event) => pressKey(this, event));
     this.endings.push(() => clearTimeout(this.timer));
   }
 

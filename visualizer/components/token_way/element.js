@@ -74,9 +74,7 @@ class TokenWay extends FetchedPicture {
       this.leave();
       setText(this.live, "");
     };
-    /** @param {KeyboardEvent} event */
-    const onPageKey = (event) => this.data && event.key in PAGE_STEPS && isForPage(event) && this.onKey(event);
-    document.addEventListener("keydown", onPageKey, this.untilEnd); // also where nothing of it has the focus
+    this.hearKeys((event) => event.key in PAGE_STEPS && isForPage(event) && this.onKey(event)); // wherever the focus is
     const fit = oncePerFrame(() => this.data && this.redraw()); // to a window that is higher or lower
     window.addEventListener("resize", fit, this.untilEnd);
   }
