@@ -6,6 +6,7 @@ what dropout drew, it reads from there.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ def script(run: Run, path: str, library: Library, link: str) -> str:
             f'"""{say("head", title=title, library=writer.title, file=writer.file, link=link)}"""',
             *(*math, *writer.imports, "", *lines, ""),
             f'expected = run["{path}"]',
-            writer.assertion.format(variable=names[origin]),
+            writer.assertion.format(variable=names[origin], absolute=_absolute_error(run.trace[path].value)),
             f'print("{path}", tuple({names[origin]}.shape), "is what was saved")',
             "",
         ]
@@ -70,6 +71,13 @@ def numbers_of(run: Run) -> dict[str, Tensor]:
     """The parameters and the stages of a run, by name: what a script reads."""
     parameters = {name: value.detach() for name, value in run.parameters.items()}
     return {**parameters, **{path: stage.value.detach() for path, stage in run.trace.items()}}
+
+
+def _absolute_error(value: Tensor) -> str:
+    """The error that a script allows each cell, ``1e-4``: it grows with the largest, as what cancels rounds."""
+    sizes = value[value.isfinite()].double().abs()
+    size = float(sizes.max()) if len(sizes) else 0.0
+    return f"1e{max(-4, math.ceil(math.log10(1e-5 * size + 1e-9)))}"
 
 
 def _origin(run: Run, path: str) -> str:
@@ -221,7 +229,7 @@ class _Writer:
         title: its name.
         file: the numbers that a script reads.
         imports: the lines before everything.
-        assertion: the line that compares a variable with the number expected.
+        assertion: the line that compares a variable with the number expected, within an absolute error.
         reads: the stages that the line of a stage reads.
         line: writes the line of a stage, with the variables of all.
     """
@@ -239,7 +247,7 @@ _WRITERS: Mapping[Library, _Writer] = {
         "NumPy",
         "run.npz",
         ("import numpy as np", "", 'run = np.load("run.npz")'),
-        "np.testing.assert_allclose({variable}, expected, rtol=1e-3, atol=1e-4)",
+        "np.testing.assert_allclose({variable}, expected, rtol=1e-3, atol={absolute})",
         _numpy_reads,
         _numpy_line,
     ),
@@ -250,7 +258,7 @@ _WRITERS: Mapping[Library, _Writer] = {
             *("import torch", "import torch.nn.functional as F", "from safetensors.torch import load_file"),
             *("", 'run = load_file("run.safetensors")'),
         ),
-        "torch.testing.assert_close({variable}, expected, rtol=1e-3, atol=1e-4)",
+        "torch.testing.assert_close({variable}, expected, rtol=1e-3, atol={absolute})",
         _torch_reads,
         _torch_line,
     ),

@@ -28,6 +28,9 @@ MORE = {
     "several texts, padded on the left": replace(BASE, text="the cat\nthe dog saw the cat", pad=0, pad_side="left"),
     **{f"edited {name}": replace(BASE, **edited) for name, edited in EDITED.items()},
     "broken": replace(BASE, architecture="decoder", mask=("causal",), fault="after_softmax"),
+    "scores that cancel": Settings(
+        architecture="attention", text="the cat saw the dog", tokens="characters", n_heads=8, scale_scores=False
+    ),
     **{name: Settings(weights=name) for name in WORKED_EXAMPLES},
 }
 LINK = {"text": "a b c", "architecture": "decoder", "n_layers": "2", "weights": "random"}
