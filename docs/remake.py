@@ -9,18 +9,22 @@ from pathlib import Path
 from visualizer.settings.fields import NO_MASK, Field, fields_of
 from visualizer.settings.settings import Selection, Settings
 from visualizer.settings.training_settings import TRAINING
-from visualizer.settings.view_choices import CompareChoice, GenerateChoice, HeadsChoice, LabChoice
 from visualizer.settings.watched_settings import WATCHED
 
 PAGE = Path(__file__).with_name("link.md")
 _MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.DOTALL)
 _PARTS: Mapping[str, Iterable[Field]] = {
     "Model and masks": fields_of(Settings).values(),
-    "View and place": [field for name, field in fields_of(Selection).items() if name in Selection.__annotations__],
-    "Looks of the heads": fields_of(HeadsChoice).values(),
-    "Compare": fields_of(CompareChoice).values(),
-    "Mask lab": fields_of(LabChoice).values(),
-    "Generate": fields_of(GenerateChoice).values(),
+    **{
+        title: [field for field in fields_of(Selection).values() if field.holder == holder]
+        for title, holder in {
+            "View and place": "",
+            "Looks of the heads": "heads",
+            "Compare": "compare",
+            "Mask lab": "lab",
+            "Generate": "generate",
+        }.items()
+    },
     "Train": TRAINING.values(),
     "Pretrained models and recordings": WATCHED.values(),
 }
@@ -45,7 +49,7 @@ def parameters() -> str:
     for title, fields in _PARTS.items():
         lines += [f"### {title}", "", "| parameter | default | values | meaning |", "|---|---|---|---|"]
         lines += [
-            f"| `{field.name}` | {_default(field)} | {_values(field)} | {_meaning(field)} |" for field in fields
+            f"| `{each.parameter}` | {_default(each)} | {_values(each)} | {_meaning(each)} |" for each in fields
         ]
         lines.append("")
     return "\n".join(lines)

@@ -130,7 +130,7 @@ def test_one_choice_opens_a_case_of_the_mask_lab(case):
 
 
 def in_link(app: AppTest, name: str) -> str:
-    value = app.query_params[name]
+    value = app.query_params[FIELDS[name].parameter if name in FIELDS else name]
     return value if isinstance(value, str) else value[0]
 
 
@@ -375,7 +375,8 @@ def test_controls_keep_their_values_while_they_are_not_drawn():
     for view in ("heads", "compare"):
         app.segmented_control(key="view").set_value(view).run()
     assert_healthy(app)
-    expected = {"mask": "causal,sliding_window", "window": "5", "view": "compare", "mask_a": "sliding_window"}
+    expected = {"mask": "causal,sliding_window", "window": "5", "view": "compare"}
+    expected["compare.mask_a"] = "sliding_window"
     assert {name: in_link(app, name) for name in app.query_params} == expected
 
 

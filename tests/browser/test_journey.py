@@ -101,7 +101,7 @@ def numbers_of_the_comparison_are_those_of_the_model(page: Page, chosen: Setting
     choose_view(page, "Compare")
     with rerun(page, "compare_grids"):
         pill(page, "mask_b", "Sliding window").click()
-    assert link_of(page)["mask_b"] == "causal,sliding_window"
+    assert link_of(page)["compare.mask_b"] == "causal,sliding_window"
     a, b = (compute_run(replace(chosen, mask=mask)).trace[WEIGHTS].value[0] for mask in ((), MASKS))
     for head in range(N_HEADS):
         before, after = a[head, QUERY, KEY].item(), b[head, QUERY, KEY].item()

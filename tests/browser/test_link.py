@@ -21,8 +21,8 @@ CHOSEN = {
     "head": "1",
     "query": "3",
     "key": "2",
-    "mask_a": "padding",
-    "mask_b": "causal,prefix",
+    "compare.mask_a": "padding",
+    "compare.mask_b": "causal,prefix",
     "prefix": "1",
 }
 

@@ -64,17 +64,18 @@ def everything_of(app: AppTest) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     ("link", "acts", "expected"),
     [
-        ({"view": "compare"}, {"relative": True}, {"relative": "on"}),
+        ({"view": "compare"}, {"relative": True}, {"compare.relative": "on"}),
         ({}, {"numbers": True}, {"numbers": "on"}),
-        ({"view": "lab"}, {"library": "flex_attention"}, {"library": "flex_attention"}),
-        ({"view": "lab"}, {"panel": "prove", "claim": "causal"}, {"panel": "prove", "claim": "causal"}),
+        ({"view": "lab"}, {"library": "flex_attention"}, {"lab.library": "flex_attention"}),
+        ({"view": "lab"}, {"panel": "prove", "claim": "causal"}, {"lab.panel": "prove", "lab.claim": "causal"}),
         (
             WRITING,
             {"strategy": "sampling", "most_tokens": 6, "likely_tokens_left": 3, "draws": 5, "temperature": 3.0}
             | {"cached": True},
-            {"strategy": "sampling", "limit": "6", "top_k": "3", "draws": "5", "temperature": "3", "cached": "on"},
+            {"generate.strategy": "sampling", "generate.limit": "6", "generate.top_k": "3", "generate.draws": "5"}
+            | {"generate.temperature": "3", "generate.cached": "on"},
         ),
-        (WRITING, {"strategy": "beam", "beams": 1}, {"strategy": "beam", "beams": "1"}),
+        (WRITING, {"strategy": "beam", "beams": 1}, {"generate.strategy": "beam", "generate.beams": "1"}),
         (
             {"view": "compare", "architecture": "decoder"},
             {"model": "random", "n_heads": 2},

@@ -37,7 +37,8 @@ class Pressed:
     """Names, any of which are chosen.
 
     Attributes:
-        name: the parameter of the address that carries them.
+        name: the choice that they are.
+        parameter: what an address calls it.
         label: what they are called.
         help: what they do, in a sentence or two.
         value: those that are chosen.
@@ -47,6 +48,7 @@ class Pressed:
     """
 
     name: str
+    parameter: str
     label: str
     help: str
     value: tuple[str, ...]

@@ -271,6 +271,7 @@ export interface DialHeader {
   least: number;
   most: number;
   parameters: string[];
+  parameter?: string;
   offered?: Record<string, string>;
   is_foremost: boolean;
   is_folded: boolean;

@@ -70,7 +70,7 @@ def _heads(settings: Settings, width: int) -> Dial:
 def pressed_masks(name: str, chosen: tuple[str, ...], *, is_folded: bool = False) -> Pressed:
     """The masks to press, of the field ``name``."""
     field = FIELDS[name]
-    return Pressed(name, field.label, field.help, chosen, field.choices, is_folded=is_folded)
+    return Pressed(name, field.parameter, field.label, field.help, chosen, field.choices, is_folded=is_folded)
 
 
 def has_masks_in_picture(settings: Settings, selection: Selection) -> bool:

@@ -103,7 +103,7 @@ class Field:
     """One parameter.
 
     Attributes:
-        name: the field of the frozen value, and the parameter of the link.
+        name: the field of the frozen value.
         default: its value where none is given.
         kind: how it is read and written.
         label: what its control is called.
@@ -125,6 +125,11 @@ class Field:
     most: float
     offered: tuple[float, ...]
     holder: str = ""
+
+    @property
+    def parameter(self) -> str:
+        """The name in the link: ``lab.panel`` for the choices of a view. Those of before are the name alone."""
+        return f"{self.holder}.{self.name}" if self.holder else self.name
 
 
 Value = TypeVar("Value")

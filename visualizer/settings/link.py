@@ -104,7 +104,7 @@ def read_unchanged(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) 
 
 def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> str | None:
     """Say in one sentence what is wrong with one parameter; None where each by itself is good."""
-    known = {field.name: field for field in fields}
+    known = {name: field for field in fields for name in (field.name, field.parameter)}
     for name in query:
         values = _values_of(query, name)
         if name in _OF_THE_PAGE:
@@ -192,9 +192,10 @@ def read_part(query: Mapping[str, Sequence[str]], defaults: _Part) -> tuple[_Par
     values: dict[str, Any] = {}
     notices: dict[str, str] = {}
     for field in fields_of(type(defaults)).values():
-        texts = _values_of(query, field.name) if field.name in query else ()
+        given = field.parameter if field.parameter in query else field.name
+        texts = _values_of(query, given) if given in query else ()
         if texts:
-            values[field.name], notice = _read_field(field, texts, value_in(defaults, field.name))
+            values[field.name], notice = _read_field(field, given, texts, value_in(defaults, field.name))
             if notice:
                 notices[field.name] = notice
     return changed(defaults, **values), notices
@@ -205,8 +206,8 @@ def _values_of(query: Mapping[str, Sequence[str]], name: str) -> Sequence[str]:
     return (values,) if isinstance(values, str) else values[:_REPEATS_READ]
 
 
-def _read_field(field: Field, values: Sequence[str], default: Any) -> tuple[Any, str]:  # noqa: ANN401
-    """The value of a parameter, and the notice it calls for or nothing."""
+def _read_field(field: Field, given: str, values: Sequence[str], default: Any) -> tuple[Any, str]:  # noqa: ANN401
+    """The value of a parameter, by the name that is given, and the notice it calls for or nothing."""
     readings = [_READERS[field.kind](field, text, default) for text in values]
     reading = next((reading for reading in readings if not reading.complaint), readings[0])
     if len(values) == 1 and not reading.complaint:
@@ -214,10 +215,10 @@ def _read_field(field: Field, values: Sequence[str], default: Any) -> tuple[Any,
     shown = _shown(as_text(field, reading.value))
     taken = reading.taken or say("used", value=shown)
     if len(values) == 1:
-        return reading.value, _notice(field.name, values[0], reading.complaint, taken)
+        return reading.value, _notice(given, values[0], reading.complaint, taken)
     if reading.complaint:
-        return reading.value, say("repeated_and_bad", name=field.name, taken=taken)
-    return reading.value, say("repeated_and_good", name=field.name, value=shown)
+        return reading.value, say("repeated_and_bad", name=given, taken=taken)
+    return reading.value, say("repeated_and_good", name=given, value=shown)
 
 
 def _notice(name: str, text: str, complaint: str, taken: str) -> str:
@@ -409,7 +410,7 @@ def write_part(part: _Part, defaults: _Part) -> dict[str, str]:
         for field in fields_of(type(part)).values()
         if value_in(part, field.name) != value_in(defaults, field.name)
     )
-    return {field.name: as_text(field, value_in(part, field.name)) for field in others}
+    return {field.parameter: as_text(field, value_in(part, field.name)) for field in others}
 
 
 def as_text(field: Field, value: Any) -> str:  # noqa: ANN401

@@ -1,8 +1,7 @@
 """Everything a person can choose of a run, as two frozen values.
 
 ``Settings`` is what a forward pass depends on, ``Selection`` what is looked at. Each field says its type, default,
-bounds, label and help; reading a link, writing one and drawing the controls follow that. The names in a link are
-the names of the fields.
+bounds, label and help; reading a link, writing one and drawing the controls follow that.
 """
 
 from __future__ import annotations

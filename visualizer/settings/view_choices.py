@@ -1,6 +1,7 @@
 """The choices of a person in each view, as one frozen value for each.
 
-``Selection`` holds them. A field has the same name in the link and for its control, and no other has it.
+``Selection`` holds them. A field has the name of its control, which no other has; a link puts that of its view
+before it.
 """
 
 from __future__ import annotations

@@ -60,6 +60,8 @@ _PART_OF = {
     for name, part in zip(_PARTS, (Settings, Selection, TrainingChoice, WatchedChoice), strict=True)
     for field in fields_of(part)
 }
+_FIELDS = (*FIELDS.values(), *TRAINING.values(), *WATCHED.values())
+_PARAMETERS = {name for field in _FIELDS for name in (field.name, field.parameter)}
 
 
 @dataclass(frozen=True)
@@ -413,7 +415,7 @@ def _says(link: Mapping[str, str], choices: Choices) -> bool:
 
 def _chooses_nothing(link: Iterable[str]) -> bool:
     """True if none of the parameters is one of ours."""
-    return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in link)
+    return _PARAMETERS.isdisjoint(link)
 
 
 def _with_controls(before: Choices) -> Choices:

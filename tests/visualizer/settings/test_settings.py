@@ -319,7 +319,7 @@ def test_a_link_holds_what_differs_in_short():
         "scale_scores": "off",
         "dropout": "0.5",
         "n_heads": "2",
-        "mask_b": "causal,padding",
+        "compare.mask_b": "causal,padding",
     }
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from urllib.parse import parse_qs
+
 import pytest
 
 from visualizer.settings.settings import FIELDS
@@ -46,6 +49,25 @@ def test_links_to_the_former_view_of_any_model_open_what_they_opened(link, sourc
     assert choices.selection.query == 0  # a link that named no token meant the first
     assert (choices.settings.weights == "pretrained") == (source == "pretrained")
     assert not choices.notices
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (
+            "view=heads&drawn=lines&shown=0,2&curve=root",
+            "view=heads&heads.drawn=lines&heads.shown=0,2&heads.curve=root",
+        ),
+        ("view=compare&mask_a=padding&relative=on", "view=compare&compare.mask_a=padding&compare.relative=on"),
+        ("view=lab&panel=prove&intent=window:4", "view=lab&lab.panel=prove&lab.intent=window:4"),
+        ("view=generate&strategy=beam&step=2", "view=generate&generate.strategy=beam&generate.step=2"),
+    ],
+)
+def test_links_from_before_the_choices_of_a_view_had_its_name_say_what_they_said(before, now):
+    of_before, of_now = (state.read(parse_qs(link)) for link in (before, now))
+    assert replace(of_before, named=of_now.named) == of_now
+    assert of_before.link == {name: values[0] for name, values in parse_qs(now).items()}
+    assert not of_before.notices
 
 
 def test_what_a_link_said_of_a_checkpoint_is_said_as_of_any_run():

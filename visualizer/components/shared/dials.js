@@ -114,6 +114,7 @@ class Dial {
 /** Names, any of which are pressed; folded, the label says which are. */
 class Pressed {
   /** @type {string[]} */ value = [];
+  /** @type {string | undefined} */ address;
 
   /** @param {DialHeader} described @param {Turns} turns */
   constructor(described, { turn, rest }) {
@@ -139,7 +140,8 @@ class Pressed {
   }
 
   /** @param {DialHeader} described */
-  show({ label, help, value }) {
+  show({ parameter, label, help, value }) {
+    this.address = parameter;
     setText(this.label, label);
     this.element.title = help;
     this.names.setAttribute("aria-label", label);
@@ -155,7 +157,7 @@ class Pressed {
   }
 
   parameter() {
-    return `${this.name}=${this.value.join(",") || "none"}`;
+    return `${this.address}=${this.value.join(",") || "none"}`;
   }
 }
 

@@ -135,7 +135,7 @@ def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_cli
     assert "rows and columns are swapped" in finding["why"]
     painter = pictures(done(app, "mend", finding=0))["headlight_mask_painter"]
     assert (painter["findings"], painter["all_clear"]) == ([], "Every cell is as it should be: causal.")
-    assert link_of(app) | {"mask": "custom", "custom": "k <= q", "intent": "causal"} == link_of(app)
+    assert link_of(app) | {"mask": "custom", "custom": "k <= q", "lab.intent": "causal"} == link_of(app)
 
 
 @pytest.mark.parametrize("event", [{"mend": {"finding": 0}}, {"take_over": {}}])

@@ -250,7 +250,8 @@ def test_what_is_kept_is_compared_in_logit_and_loss_also_after_an_edit(tiny):
     kept = open_app(view="compare", **query)
     kept.button(key="keep_baseline").click().run()
     assert "loss of the text" in said(kept)
-    edited = {"edits": "decoder.layers.0.self_attention.context-h1-zero", "baseline": link_of(kept)["baseline"]}
+    baseline = link_of(kept)["compare.baseline"]
+    edited = {"edits": "decoder.layers.0.self_attention.context-h1-zero", "compare.baseline": baseline}
     app = open_app(view="compare", **query, **edited)
     assert "loss of the text" in said(app)
     assert not app.exception
@@ -557,7 +558,7 @@ def test_an_encoder_decoder_writes_on(tmp_path):
     steps = next(header for header in pictures(app).values() if header["key"] == "generation_steps")
     assert steps["title"] == "Cross-attention over the source"
     assert [step["source_computed"] for step in steps["steps"]][:2] == [6, 0]
-    assert link_of(app)["strategy"] == "sampling"
+    assert link_of(app)["generate.strategy"] == "sampling"
     assert not app.exception
 
 

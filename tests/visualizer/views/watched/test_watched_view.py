@@ -394,7 +394,7 @@ def test_an_attention_is_compared_with_another_mask():
     assert (sides["a"]["title"], sides["b"]["title"]) == ("A · as recorded", "B · causal")
     assert "what comes in is as recorded" in said(app)
     tell(app, "compare_grids", "shown", turned={"mask_b": ["causal", "sliding_window"]})
-    assert link_of(app)["mask_b"] == "causal,sliding_window"
+    assert link_of(app)["compare.mask_b"] == "causal,sliding_window"
     assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "B · causal and sliding window"
     assert not app.exception
 
