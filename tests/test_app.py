@@ -224,7 +224,7 @@ def test_a_pasted_array_is_read_or_refused_in_one_sentence(text, said):
     assert said is None or said in [block.value for block in app.markdown]
 
 
-def test_a_pasted_array_is_in_the_link_unless_it_is_long():
+def test_a_pasted_array_is_in_the_link_which_names_the_file_of_a_long_one():
     app = open_app(view="lab", panel="load", architecture="decoder", text="a b")
     app.text_area(key="pasted_mask").set_value("[[1, 0],\n [1, 1]]").run()
     later = open_app(**{name: in_link(app, name) for name in app.query_params})
@@ -233,8 +233,13 @@ def test_a_pasted_array_is_in_the_link_unless_it_is_long():
     long = str([[1] * 40] * 40)
     later.text_area(key="pasted_mask").set_value(long).run()
     assert_healthy(later)
-    assert "array_text" not in later.query_params
+    assert len(in_link(later, "array_text")) < 40
     assert later.text_area(key="pasted_mask").value == long
+    of_link = open_app(**{name: in_link(later, name) for name in later.query_params})
+    assert of_link.text_area(key="pasted_mask").value == long
+    gone = open_app(view="lab", panel="load", array_text=f"{'0' * 16}/pasted.txt")
+    assert "is not kept on this server" in " ".join(each.value for each in gone.caption)
+    assert gone.text_area(key="pasted_mask").value == ""
     later.text_area(key="pasted_mask").set_value("").run()
     assert "An array" not in " ".join(block.value for block in later.markdown)
 

@@ -33,9 +33,9 @@ from visualizer.work import uploads
 from visualizer.work.uploads import Upload
 
 say = texts_of(__name__)
-_FILE, _PASTED = "mask_file", "pasted_mask"
+_FILE, _PASTED, _LONG = "mask_file", "pasted_mask", "pasted.txt"
 MOST_IN_LINK = 2_000
-"""The most characters of a pasted array that a link holds."""
+"""The most characters of a pasted array that a link holds; it names the file that a longer one is kept in."""
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
@@ -67,17 +67,22 @@ def render(case: Case) -> None:
 
 
 def _text(of_link: str) -> str:
-    """The text that is pasted, or that a link holds."""
+    """The text that is pasted, or that a link holds or names."""
 
     def keep(text: str) -> None:
         is_short = len(text) <= MOST_IN_LINK
         drafts.put_by(_PASTED, "" if is_short else text)
-        state.select(array_text=text if is_short else "")
+        state.select(array_text=text if is_short else uploads.keep(_LONG, text.encode()).called)
 
-    pasted_here = str(drafts.put_by_before(_PASTED) or "")
+    known = of_link or str(drafts.put_by_before(_PASTED) or "")
+    if known.endswith(f"/{_LONG}"):
+        file = uploads.find(known)
+        known = "" if file is None else file.content.decode()
+        if file is None:
+            st.caption(say("not_kept", name=_LONG))
     text: str = st.text_area(
         say("paste"),
-        **widget_values.give_draft(_PASTED, of_link or pasted_here),
+        **widget_values.give_draft(_PASTED, known),
         height=100,
         placeholder=_EXAMPLE,
         help=say("paste_help"),
