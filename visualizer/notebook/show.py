@@ -36,7 +36,7 @@ from visualizer.runs.recording_run import run_recording
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_trace, attention_in
 from visualizer.runs.watched import WatchedRun
-from visualizer.settings.fields import Field
+from visualizer.settings.fields import Field, by_any_name
 from visualizer.settings.link import as_text, read_unchanged
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.informative import cell_at
@@ -48,6 +48,7 @@ Pictures = list[tuple[str, Picture]]
 MANY, VERY_MANY, MOST = 2**18, 2**23, 2**25
 """More weights travel in steps of 16 bits, in steps of 8, or are refused: a notebook keeps what it shows."""
 
+_FIELDS = by_any_name(FIELDS.values())
 _SHORT = {"heads": "n_heads", "layers": "n_layers"}
 
 
@@ -202,7 +203,7 @@ def _read(chosen: Mapping[str, Any]) -> tuple[Settings, Selection]:
     """
     query: dict[str, list[str]] = {}
     for name, value in chosen.items():
-        field = FIELDS.get(_SHORT.get(name, name))
+        field = _FIELDS.get(_SHORT.get(name, name))
         if field is None:
             raise ValueError(say("no_setting", name=name))
         query[field.name] = [_as_in_link(field, value)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -172,6 +172,11 @@ def fields_of(kind: type[DataclassInstance]) -> Mapping[str, Field]:
             texts = TEXTS[kind.__name__][each.name]
             found[each.name] = _described(each, types[each.name], **texts)
     return found
+
+
+def by_any_name(fields: Iterable[Field]) -> Mapping[str, Field]:
+    """The parameters by their names in a link, those of before too."""
+    return {name: field for field in fields for name in (field.name, field.parameter)}
 
 
 def value_in(part: DataclassInstance, name: str) -> Any:  # noqa: ANN401 - whatever the field holds

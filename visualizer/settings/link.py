@@ -23,6 +23,7 @@ from visualizer.settings.fields import (
     UNSAID,
     Field,
     Kind,
+    by_any_name,
     changed,
     fields_of,
     value_in,
@@ -104,7 +105,7 @@ def read_unchanged(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) 
 
 def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> str | None:
     """Say in one sentence what is wrong with one parameter; None where each by itself is good."""
-    known = {name: field for field in fields for name in (field.name, field.parameter)}
+    known = by_any_name(fields)
     for name in query:
         values = _values_of(query, name)
         if name in _OF_THE_PAGE:

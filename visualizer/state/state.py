@@ -23,7 +23,7 @@ import streamlit as st
 
 from model.config import Architecture
 from visualizer.settings import examples
-from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, changed, fields_of, value_in
+from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, by_any_name, changed, fields_of, value_in
 from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
@@ -60,8 +60,7 @@ _PART_OF = {
     for name, part in zip(_PARTS, (Settings, Selection, TrainingChoice, WatchedChoice), strict=True)
     for field in fields_of(part)
 }
-_FIELDS = (*FIELDS.values(), *TRAINING.values(), *WATCHED.values())
-_PARAMETERS = {name for field in _FIELDS for name in (field.name, field.parameter)}
+_PARAMETERS = by_any_name((*FIELDS.values(), *TRAINING.values(), *WATCHED.values()))
 
 
 @dataclass(frozen=True)
@@ -415,7 +414,7 @@ def _says(link: Mapping[str, str], choices: Choices) -> bool:
 
 def _chooses_nothing(link: Iterable[str]) -> bool:
     """True if none of the parameters is one of ours."""
-    return _PARAMETERS.isdisjoint(link)
+    return _PARAMETERS.keys().isdisjoint(link)
 
 
 def _with_controls(before: Choices) -> Choices:

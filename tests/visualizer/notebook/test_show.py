@@ -115,6 +115,14 @@ def test_a_model_of_settings_is_shown_in_each_view(view):
     assert shown.page.count("<section") == len(shown.pictures)
 
 
+def test_a_choice_of_a_view_has_its_name_alone_or_that_of_a_link():
+    one, other, usual = (
+        headlight.show(text="a b", view="compare", **chosen).page
+        for chosen in ({"mask_b": "none"}, {"compare.mask_b": "none"}, {})
+    )
+    assert one == other != usual
+
+
 def test_other_tokens_of_the_run_that_was_kept_are_named_with_those_of_this_one():
     header, _ = numbers_of(headlight.show(text="a b d", view="compare", baseline="text=a+b+c"))
     assert header["rows"]["labels"] == header["columns"]["labels"] == ["a", "b", "c / d"]
