@@ -166,7 +166,10 @@ def go_to(event: object) -> None:
     search, addresses = (event.get("search"), event.get("drawn")) if isinstance(event, Mapping) else (None, None)
     if isinstance(search, str) and (not isinstance(addresses, list) or chosen().link in addresses):
         widget_values.forget_drafts()
-        show(_of(parse_qs(search.removeprefix("?"), keep_blank_values=True)))
+        said = parse_qs(search.removeprefix("?"), keep_blank_values=True)
+        show(_of(said))
+        if addresses and not _says({name: values[0] for name, values in said.items()}, chosen()):
+            st.session_state[_SENT] = None  # Streamlit believes that the address bar says what it was told
 
 
 def show(found: Choices) -> None:
@@ -202,6 +205,14 @@ def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, c
     """Change what is looked at, as a callback does."""
     before = _with_controls(chosen())  # a control may have changed at the same moment
     save(_with(before, selection=changed(before.selection, **changes)))
+
+
+def show_head(layer: int, head: int) -> None:
+    """Look at a head, as a callback does: a hidden one is shown as well, or alone in place of the one that was."""
+    shown = chosen().selection.heads.shown
+    if shown and head not in shown:
+        shown = (head,) if len(shown) == 1 else tuple(sorted((*shown, head)))
+    select(layer=layer, head=head, shown=shown)
 
 
 def select_cell(query: int, key: int) -> None:

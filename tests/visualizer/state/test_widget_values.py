@@ -185,19 +185,37 @@ def test_an_address_may_say_anything(search):
     assert_healthy(app)
 
 
-def test_a_browser_that_went_back_is_told_its_address_again_which_may_have_crossed_with_another(monkeypatch):
+@pytest.fixture
+def links_told(monkeypatch):
+    """The links that the address bar was told."""
     told: list[dict[str, str]] = []
     tell = QueryParamsProxy.from_dict
     monkeypatch.setattr(
         QueryParamsProxy, "from_dict", lambda self, link: (told.append(dict(link)), tell(self, link))
     )
+    return told
+
+
+@pytest.mark.parametrize(("search", "n_more"), [("?view=step&n_heads=2", 1), ("?n_heads=2", 0)])
+def test_an_address_that_is_seen_late_becomes_the_link_where_it_says_the_same_in_other_words(
+    links_told, search, n_more
+):
+    app = open_app(view="step", n_heads="2")
+    before = len(links_told)
+    tell(app, "page_keys", "went", {"search": search, "seq": 0, "drawn": [{"n_heads": "2"}]})
+    assert links_told[before:] == [{"n_heads": "2"}] * n_more
+
+
+def test_a_browser_that_went_back_is_told_its_address_again_which_may_have_crossed_with_another(
+    monkeypatch, links_told
+):
     app = open_app(view="step", n_heads="2")
     app.slider(key="n_heads").set_value(3).run()
-    assert told[-1]["n_heads"] == "3"
+    assert links_told[-1]["n_heads"] == "3"
     monkeypatch.setattr(state, "has_gone_back", lambda: True)
     app.query_params["n_heads"] = "2"
     app.run()
-    assert told[-1]["n_heads"] == "2"
+    assert links_told[-1]["n_heads"] == "2"
 
 
 def test_a_control_of_its_own_has_no_name_of_a_field():
