@@ -41,7 +41,7 @@ def test_what_is_changed_in_a_picture_is_told_before_a_view_or_a_control_is_chan
         page.locator("[class*='st-key-temperature']").get_by_role("slider").press("End")
     warm = write(writer_of(run), OneByOne(Sampling(temperature=3.0), 12)).tokens
     labels = ["a", "b", "c", "d", *(run.vocabulary[token] for token in warm[:4])]
-    assert {"step": "3", "temperature": "3"}.items() <= link_of(page).items()
+    assert {"generate.step": "3", "generate.temperature": "3"}.items() <= link_of(page).items()
     expect(page.locator(".written-token .token")).to_have_text(labels)
     for view in ("Heads", "Generate"):
         choose_view(page, view)

