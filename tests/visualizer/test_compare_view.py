@@ -135,7 +135,7 @@ def test_the_masks_are_pressed_in_the_picture_and_in_the_link():
         """Press masks in a dial, and return those that are pressed then and the link's parameter for it."""
         tell(app, "compare_grids", "shown", turned={name: list(pressed)})
         assert_healthy(app)
-        return dials_in(app, "compare_grids")[name], app.query_params.get(name)
+        return dials_in(app, "compare_grids")[name], app.query_params.get(f"compare.{name}")
 
     assert press("mask_a", "padding") == (["padding"], "padding")
     assert press("mask_b") == ([], "none")

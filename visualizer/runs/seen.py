@@ -198,13 +198,17 @@ def scores_of(attention: Attention, allowed: Tensor | None = None, rows: slice =
 
 
 def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
-    """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or have a sink."""
+    """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or have a sink.
+
+    Where no key is left, weights of NaN are as good as those of zero.
+    """
     vectors = per_head(attention.query, attention), per_head(attention.key, attention)
     if attention.sinks or attention.weights is None or any(each is None for each in vectors):
         return False
     rows = slice(-_ROWS_CHECKED, None)
-    again = scores_of(attention, allowed, rows).softmax(-1).nan_to_num(0.0)
-    return bool((again - attention.weights[:, :, rows].float()).abs().max() <= SAME)
+    scores = scores_of(attention, allowed, rows)
+    again, weights = (each.nan_to_num(0.0) for each in (scores.softmax(-1), attention.weights[:, :, rows].float()))
+    return bool((again - weights).abs().max() <= SAME) and not bool(scores.isnan().any())
 
 
 def per_head(tensor: Tensor | None, attention: Attention) -> Tensor | None:

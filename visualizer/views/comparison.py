@@ -83,8 +83,7 @@ _UNCHANGED = 1e-6
 
 def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top: int = 3) -> Shift:
     """Follow the weight of one query of one head from run A to run B."""
-    before = a.trace[f"{module}.weights"].value[batch, head, query]
-    after = b.trace[f"{module}.weights"].value[batch, head, query]
+    before, after = (_weights(run, module, batch)[head, query] for run in (a, b))
     allowed_by_b = _allowed(b, module, batch, head, query)
     newly_blocked = _allowed(a, module, batch, head, query) & ~allowed_by_b
     change = after - before
@@ -178,7 +177,7 @@ def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
 
 def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:
     """The head and the query from which B took most weight."""
-    before = a.trace[f"{module}.weights"].value[batch]
+    before = _weights(a, module, batch)
     newly_blocked = _all_allowed(a, module, batch) & ~_all_allowed(b, module, batch)
     freed = (before * newly_blocked).sum(-1)
     head, query = divmod(int(freed.argmax()), freed.shape[-1])
@@ -212,6 +211,11 @@ def predictions(a: Run, b: Run, *, batch: int, top: int = 3) -> tuple[Prediction
         Prediction(first, second)
         for first, second in zip(_most_likely(a, batch, top), _most_likely(b, batch, top), strict=True)
     )
+
+
+def _weights(run: Run, module: str, batch: int) -> Tensor:
+    """(H, Tq, Tk); weights of NaN, as some models give to a query without a key, are none."""
+    return run.trace[f"{module}.weights"].value[batch].nan_to_num(0.0)
 
 
 def _allowed(run: Run, module: str, batch: int, head: int, query: int) -> Tensor:

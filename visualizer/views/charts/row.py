@@ -149,14 +149,16 @@ def _said(run: Run, cell: Cell) -> str:
     if any(blocked):
         left_out = np.isneginf(masked[blocked]).all()
         hatched = say("hatched", count=sum(blocked)) if left_out else say("hatched_counts", count=sum(blocked))
-    if not np.isfinite(masked).any() and not _row(run, cell, "weights").any():
-        return f"{hatched}{say('no_key')}"
+    weights = _row(run, cell, "weights")
+    if not np.isfinite(masked).any() and not np.nan_to_num(weights).any():
+        return f"{hatched}{say('no_key_nan' if np.isnan(weights).any() else 'no_key')}"
     return f"{hatched}{say('one_more') if _is_softmax(run, cell) else say('no_softmax_of_these')}"
 
 
 def _is_softmax(run: Run, cell: Cell) -> bool:
     """True if the weights of the selected query are the softmax of its masked scores, or zero without a key."""
-    masked, weights = _row(run, cell, "masked_scores").astype(np.float64), _row(run, cell, "weights")
+    masked = _row(run, cell, "masked_scores").astype(np.float64)
+    weights = np.nan_to_num(_row(run, cell, "weights"))
     exponentials = np.exp(masked - masked.max(initial=np.finfo(np.float64).min))
     rounding = SAME if run.attentions else 1e-5
     return np.allclose(exponentials / (exponentials.sum() or 1), weights, atol=rounding)
