@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 
 from headlight.attentions import Attention
@@ -26,9 +27,6 @@ from visualizer.runs.watched import key_groups
 from visualizer.settings.settings import Settings, masked_attention
 
 say = texts_of(__name__)
-
-SAME = 1e-4
-"""The largest difference at which weights that are computed again count as those that were seen."""
 
 ALL = slice(None)
 
@@ -200,15 +198,21 @@ def scores_of(attention: Attention, allowed: Tensor | None = None, rows: slice =
 def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
     """True if the softmax of the scores gives the weights, in the last rows: some cap scores, or have a sink.
 
-    Where no key is left, weights of NaN are as good as those of zero.
+    A query without a key has zeros, NaN or what its fill gives, and proves nothing.
     """
     vectors = per_head(attention.query, attention), per_head(attention.key, attention)
     if attention.sinks or attention.weights is None or any(each is None for each in vectors):
         return False
     rows = slice(-_ROWS_CHECKED, None)
     scores = scores_of(attention, allowed, rows)
-    again, weights = (each.nan_to_num(0.0) for each in (scores.softmax(-1), attention.weights[:, :, rows].float()))
-    return bool((again - weights).abs().max() <= SAME) and not bool(scores.isnan().any())
+    has_key = ~scores.isneginf().all(-1, keepdim=True)
+    difference = (scores.softmax(-1) - attention.weights[:, :, rows].float()).abs().where(has_key, 0.0)
+    return bool(has_key.any()) and bool(difference.max() <= rounding_of(attention))
+
+
+def rounding_of(attention: Attention) -> float:
+    """The largest difference at which weights computed again in single precision are those that were seen."""
+    return 1e-4 if attention.query is None else max(1e-4, 2 * torch.finfo(attention.query.dtype).eps)
 
 
 def per_head(tensor: Tensor | None, attention: Attention) -> Tensor | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
-from visualizer.runs.seen import SAME
+from visualizer.runs.seen import rounding_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import name_of_mask
 from visualizer.settings.temperature import temperature_of
@@ -160,5 +160,6 @@ def _is_softmax(run: Run, cell: Cell) -> bool:
     masked = _row(run, cell, "masked_scores").astype(np.float64)
     weights = np.nan_to_num(_row(run, cell, "weights"))
     exponentials = np.exp(masked - masked.max(initial=np.finfo(np.float64).min))
-    rounding = SAME if run.attentions else 1e-5
+    attention = run.attentions.get(cell.path.rpartition(".")[0])
+    rounding = rounding_of(attention) if attention else 1e-5
     return np.allclose(exponentials / (exponentials.sum() or 1), weights, atol=rounding)

@@ -388,25 +388,37 @@ def test_a_softmax_over_experts_has_no_heads(tmp_path):
 
 
 class WithoutItself(nn.Module):
-    """An attention whose mask leaves the first query no key, and so weights of NaN."""
+    """An attention whose mask leaves the first query no key, and gives that what its fill makes of it."""
+
+    def __init__(self, fill):
+        super().__init__()
+        self.fill = fill
 
     def forward(self, x):
         mask = torch.ones(x.shape[1], x.shape[1]).tril(-1).bool()
-        weights = (x @ x.mT).masked_fill(~mask, float("-inf")).softmax(-1)
+        weights = (x @ x.mT).masked_fill(~mask, self.fill).softmax(-1)
         return weights @ x
 
 
-def test_weights_of_nan_are_compared_with_those_of_another_mask(tmp_path):
-    model = nn.Sequential(WithoutItself())
+@pytest.mark.parametrize(
+    ("fill", "dtype", "gained"),
+    [
+        (float("-inf"), torch.float32, "1.00"),
+        (-1e9, torch.float32, "0.75"),
+        (float("-inf"), torch.bfloat16, "1.00"),
+    ],
+)
+def test_a_query_without_a_key_is_compared_with_another_mask(fill, dtype, gained, tmp_path):
+    model = nn.Sequential(WithoutItself(fill))
     with headlight.watch(model, keep="all") as trace:
-        model(torch.randn(1, 4, 8, generator=torch.Generator().manual_seed(0)))
+        model(torch.randn(1, 4, 8, generator=torch.Generator().manual_seed(0)).to(dtype))
     trace.save(tmp_path / "mine.headlight", tokens=list("abcd"))
     file = {"watched_source": "path", "watched_path": str(tmp_path / "mine.headlight"), "query": "0"}
     app = open_app(source="recording", view="compare", **file)
     assert not app.exception
-    assert "It gave more to key 0 “a” (+1.00)." in said(app)
+    assert f"It gave more to key 0 “a” (+{gained})" in said(app)
     app = open_app(source="recording", view="heads", chart="row", **file)
-    assert "No key is left, so every weight is NaN." in said(app)
+    assert ("No key is left, so every weight is NaN." in said(app)) == (fill < -1e9)
 
 
 def test_an_attention_is_compared_with_another_mask():
