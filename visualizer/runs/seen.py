@@ -212,7 +212,8 @@ def _gives_the_weights(attention: Attention, allowed: Tensor | None) -> bool:
 
 def rounding_of(attention: Attention) -> float:
     """The largest difference at which weights computed again in single precision are those that were seen."""
-    return 1e-4 if attention.query is None else max(1e-4, 2 * torch.finfo(attention.query.dtype).eps)
+    kept = [each for each in (attention.query, attention.weights) if each is not None]
+    return max([1e-4, *(2 * torch.finfo(each.dtype).eps for each in kept)])
 
 
 def per_head(tensor: Tensor | None, attention: Attention) -> Tensor | None:
