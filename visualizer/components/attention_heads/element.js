@@ -12,6 +12,7 @@ import { HeadControls } from "../shared/head_controls.js";
 import { chosenQuery } from "../shared/hover.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
+import { lookAt } from "../shared/near.js";
 import { Overview, widthOf } from "../shared/overview.js";
 import { rendererOf } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
@@ -169,10 +170,11 @@ class AttentionHeads extends LayeredPicture {
     const { choices, head: chosen, size } = this.controls;
     const shown = this.isMap ? [chosen] : [...choices.shown].sort((a, b) => a - b);
     while (this.panels.length < size.heads) this.panels.push(this.makePanel());
-    while (this.panels.length > size.heads) this.panels.pop()?.element.remove();
+    const back = this.panels.filter(({ element }, head) => element.hidden && shown.includes(head));
     this.panels.forEach((panel, head) => (panel.element.hidden = !shown.includes(head)));
     const limits = this.panelLimits(Math.max(1, shown.length));
     for (const head of shown) this.drawPanel(head, limits);
+    for (const { element } of back) lookAt(element);
     this.markSelected();
     this.readyNeighbours();
   }

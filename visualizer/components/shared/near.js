@@ -22,12 +22,17 @@ export function drawWhenNear(element, draw) {
     state = { isSeen: false, isNear: false, waiting: null, reference: new WeakRef(element) };
     states.set(element, state);
     for (const observer of observers) observer.observe(element);
-    if (newcomers.push(element) === 1) queueMicrotask(lookAtNewcomers);
+    lookAt(element);
   }
   state.waiting = draw;
   waiting.add(state.reference);
   if (state.isSeen) drawNow(element);
   else if (state.isNear) whenIdle(() => drawNow(element));
+}
+
+/** An element is new, or was hidden: what it waits for is drawn at once if it is in the window. @param {Element} element */
+export function lookAt(element) {
+  if (newcomers.push(element) === 1) queueMicrotask(lookAtNewcomers);
 }
 
 /** Draw those that are in the window; all are looked at together, as the page is laid out for the first. */

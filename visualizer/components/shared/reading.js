@@ -4,7 +4,7 @@ import { makeElement, whenIdle } from "./dom.js";
 import { textsOf } from "./texts.js";
 
 const say = textsOf("shared/reading");
-const AFTER_THE_PICTURE = 250; // milliseconds without another picture until it is put into words
+const AFTER_THE_PICTURE = 600; // milliseconds without another picture until it is put into words
 const MOST_LINES = 256; // lines in words; of a longer picture the others are counted
 
 export class Reading {
