@@ -114,7 +114,7 @@ class Dial {
 /** Names, any of which are pressed; folded, the label says which are. */
 class Pressed {
   /** @type {string[]} */ value = [];
-  /** @type {string | undefined} */ address;
+  /** @type {string | undefined} */ parameterName;
 
   /** @param {DialHeader} described @param {Turns} turns */
   constructor(described, { turn, rest }) {
@@ -141,7 +141,7 @@ class Pressed {
 
   /** @param {DialHeader} described */
   show({ parameter, label, help, value }) {
-    this.address = parameter;
+    this.parameterName = parameter;
     setText(this.label, label);
     this.element.title = help;
     this.names.setAttribute("aria-label", label);
@@ -157,7 +157,7 @@ class Pressed {
   }
 
   parameter() {
-    return `${this.address}=${this.value.join(",") || "none"}`;
+    return `${this.parameterName}=${this.value.join(",") || "none"}`;
   }
 }
 
