@@ -151,7 +151,7 @@ def _said(run: Run, cell: Cell) -> str:
         hatched = say("hatched", count=sum(blocked)) if left_out else say("hatched_counts", count=sum(blocked))
     weights = _row(run, cell, "weights")
     if not np.isfinite(masked).any() and not np.nan_to_num(weights).any():
-        return f"{hatched}{say('no_key_nan' if np.isnan(weights).any() else 'no_key')}"
+        return f"{hatched}{say('no_key_nan') if np.isnan(weights).any() else say('no_key')}"
     return f"{hatched}{say('one_more') if _is_softmax(run, cell) else say('no_softmax_of_these')}"
 
 
