@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from model.analysis.metrics import METRICS
-from tests.test_app import assert_healthy, components, open_app
+from tests.test_app import assert_healthy, components, in_link, open_app
 from tests.visualizer.routes.test_routes import unpacked
 from tests.visualizer.told import tell
 from tests.visualizer.views.charts.test_charts import captions
@@ -46,6 +46,14 @@ def test_the_maps_hold_what_was_measured():
     tell(app, "chart_measures", "select", index=3, row=0, column=1)
     assert_healthy(app)
     assert np.argwhere(maps_of(app)[1]["marked3"]).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(("before", "after"), [("0", "1"), ("0,2", "0,1,2")])
+def test_a_hidden_head_that_is_chosen_there_is_shown(before, after):
+    app = open_app(view="heads", chart="measures", shown=before)
+    tell(app, "chart_measures", "select", index=3, row=0, column=1)
+    assert_healthy(app)
+    assert in_link(app, "shown") == after
 
 
 def maps_of(app):
