@@ -70,16 +70,13 @@ def _text(of_link: str) -> str:
     """The text that is pasted, or that a link holds or names."""
 
     def keep(text: str) -> None:
-        is_short = len(text) <= MOST_IN_LINK
-        drafts.put_by(_PASTED, "" if is_short else text)
-        state.select(array_text=text if is_short else uploads.keep(_LONG, text.encode()).called)
+        file = None if len(text) <= MOST_IN_LINK else uploads.keep(_LONG, text.encode())
+        drafts.put_by(_PASTED, file)
+        state.select(array_text=text if file is None else file.called)
 
-    known = of_link or str(drafts.put_by_before(_PASTED) or "")
-    if known.endswith(f"/{_LONG}"):
-        file = uploads.find(known)
-        known = "" if file is None else file.content.decode()
-        if file is None:
-            st.caption(say("not_kept", name=_LONG))
+    is_short = of_link != "" and not of_link.endswith(f"/{_LONG}")
+    long = None if is_short else _kept(_PASTED, of_link)
+    known = of_link if is_short else "" if long is None else long.content.decode()
     text: str = st.text_area(
         say("paste"),
         **widget_values.give_draft(_PASTED, known),
@@ -89,6 +86,18 @@ def _text(of_link: str) -> str:
         on_change=state.on_change(_PASTED, keep),
     )
     return text
+
+
+def _kept(name: str, called: str) -> Upload | None:
+    """The file that a link calls so, read once by a session; or the one that is in this session alone."""
+    file = drafts.put_by_before(name)
+    if isinstance(file, Upload) and called in ("", file.called):
+        return file
+    found = uploads.find(called)
+    drafts.put_by(name, found)
+    if found is None and called:
+        st.caption(say("not_kept", name=markdown_safe(visible_whole(called.partition("/")[2]))))
+    return found
 
 
 def _file(called: str) -> Upload | None:
@@ -106,12 +115,7 @@ def _file(called: str) -> Upload | None:
         help=say("upload_help", endings=", ".join(ENDINGS)),
         on_change=state.on_change(_FILE, keep),
     )
-    file = drafts.put_by_before(_FILE)
-    if not isinstance(file, Upload) or called not in ("", file.called):
-        file = uploads.find(called)
-        drafts.put_by(_FILE, file)
-    if file is None and called:
-        st.caption(say("not_kept", name=markdown_safe(visible_whole(called.partition("/")[2]))))
+    file = _kept(_FILE, called)
     if file is not None and upload is None:  # its field forgets it off the page
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(say("kept", name=markdown_safe(visible_whole(file.name))), width="content")
