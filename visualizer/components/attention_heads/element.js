@@ -170,11 +170,12 @@ class AttentionHeads extends LayeredPicture {
     const { choices, head: chosen, size } = this.controls;
     const shown = this.isMap ? [chosen] : [...choices.shown].sort((a, b) => a - b);
     while (this.panels.length < size.heads) this.panels.push(this.makePanel());
-    const back = this.panels.filter(({ element }, head) => element.hidden && shown.includes(head));
-    this.panels.forEach((panel, head) => (panel.element.hidden = !shown.includes(head)));
+    this.panels.forEach(({ element }, head) => {
+      if (element.hidden && shown.includes(head)) lookAt(element);
+      element.hidden = !shown.includes(head);
+    });
     const limits = this.panelLimits(Math.max(1, shown.length));
     for (const head of shown) this.drawPanel(head, limits);
-    for (const { element } of back) lookAt(element);
     this.markSelected();
     this.readyNeighbours();
   }
