@@ -11,20 +11,21 @@ from visualizer.settings.settings import Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
 
+
+def _held_by(holder: str) -> list[Field]:
+    """The parameters of one value in ``Selection``; of "" its own."""
+    return [field for field in fields_of(Selection).values() if field.holder == holder]
+
+
 PAGE = Path(__file__).with_name("link.md")
 _MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.DOTALL)
 _PARTS: Mapping[str, Iterable[Field]] = {
     "Model and masks": fields_of(Settings).values(),
-    **{
-        title: [field for field in fields_of(Selection).values() if field.holder == holder]
-        for title, holder in {
-            "View and place": "",
-            "Looks of the heads": "heads",
-            "Compare": "compare",
-            "Mask lab": "lab",
-            "Generate": "generate",
-        }.items()
-    },
+    "View and place": _held_by(""),
+    "Looks of the heads": _held_by("heads"),
+    "Compare": _held_by("compare"),
+    "Mask lab": _held_by("lab"),
+    "Generate": _held_by("generate"),
     "Train": TRAINING.values(),
     "Pretrained models and recordings": WATCHED.values(),
 }
