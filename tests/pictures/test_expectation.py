@@ -166,6 +166,14 @@ def test_a_class_is_told_of_the_one_row_that_it_is_asked_about(show):
     expect(status).to_have_text("query 3 dog: key 1 cat marked")
 
 
+def test_among_cells_to_mark_the_row_that_a_class_is_asked_about_is_lit(show):
+    link = LINK | {"view": "heads", "question": "seen"}
+    expect(picture(show(pictures_in(run_of(**link))), KEY).locator(".light-row")).to_be_hidden()
+    expect(
+        picture(show(pictures_in(run_of(**link, class_code="onerow"))), KEY).locator(".light-row")
+    ).to_be_visible()
+
+
 def test_a_grid_to_mark_fits_the_window_with_the_line_below_it(show):
     link = {"view": "heads", "text": " ".join("abcdefghijk"), "hidden": "on", "head": 0}
     page = show([one for one in pictures_in(run_of(**link)) if one.key == KEY], height=540)

@@ -250,7 +250,8 @@ def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -
     question = replace(asked.question, panel=replace(panel_b, title=title_of_side("b", panel_b.blocked_by)))
     asked_bar(question, b.subject, kinds=asked.kinds, places=asked.places)
     without_a = is_covered(a.subject, question.result)
-    left, right = st.columns([1, 2] if is_revealed(question, b.subject) else 2, gap="medium")
+    has_more = bool(selection.class_code) or is_revealed(question, b.subject)
+    left, right = st.columns([1, 2] if has_more else 2, gap="medium")
     with left:
         if without_a:
             _covered_a(same=a.subject == b.subject)

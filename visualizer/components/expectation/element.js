@@ -62,6 +62,12 @@ class Expectation extends Picture {
     return this.data.columns.labels.length;
   }
 
+  /** The row that is lit while no other is pointed at; -1 where all are asked for alike. */
+  get rowAskedFor() {
+    const { kind, one_row: isOneRow, row } = this.data;
+    return isOneRow || kind === "most" ? row : -1;
+  }
+
   receive() {
     const { arrays, columns, rows, scope, seq } = this.data;
     const [rowCount, columnCount] = [rows.labels.length, columns.labels.length];
@@ -87,9 +93,9 @@ class Expectation extends Picture {
 
   /** Draw the marks, and say how many there are. */
   paint() {
-    const { cells, data } = this;
+    const { cells } = this;
     this.showMarks();
-    this.marks.light(data.kind === "most" ? data.row : -1, -1);
+    this.marks.light(this.rowAskedFor, -1);
     enable(this.undo, this.painting.history.canUndo);
     enable(this.redo, this.painting.history.canRedo);
     enable(this.clear, cells.some(Boolean));
@@ -212,9 +218,9 @@ class Expectation extends Picture {
 
   /** @param {Mark[]} marks */
   onHover(marks) {
-    const { kind, rows, columns } = this.data;
+    const { rows, columns } = this.data;
     const row = litPosition(rows, "query", marks);
-    this.marks.light(row < 0 && kind === "most" ? this.data.row : row, litPosition(columns, "key", marks));
+    this.marks.light(row < 0 ? this.rowAskedFor : row, litPosition(columns, "key", marks));
   }
 }
 

@@ -163,11 +163,18 @@ def _beside_class(question: CellQuestion | TokenQuestion, of: Hashable) -> Abstr
 
 def _task(question: CellQuestion) -> str:
     rows, columns = question.panel.rows.name, question.panel.columns.name
+    if state.chosen().selection.class_code:
+        return _task_of_class(question, position(question.panel.rows, question.row), columns)
     if question.kind == "seen":
         return say("mark_seen", row=rows, column=columns)
-    if question.of_weights and state.chosen().selection.class_code:
-        return say("mark_for_class", row=position(question.panel.rows, question.row), column=columns)
     return say("mark_most", row=rows, column=columns) if question.of_weights else say("mark_largest")
+
+
+def _task_of_class(question: CellQuestion, row: str, columns: str) -> str:
+    """The same where the answer of one row is counted."""
+    if question.kind == "seen":
+        return say("class_seen", row=row, column=columns)
+    return say("class_most", row=row, column=columns) if question.of_weights else say("class_largest", row=row)
 
 
 def _choose_token(

@@ -66,9 +66,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     CLASSROOM.answer(code, name, key_in(code), _answer(question, of))
     shown = False
     with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
-        if is_student():
-            _to_the_class(code, name)
-        else:
+        if not is_student():
             CLASSROOM.ask(code, name, for_students(state.chosen()).link)
             shown = st.toggle(
                 say("show", code=code),
@@ -79,6 +77,8 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
             )
         if not shown:
             st.caption(say("counted", asked_for=_asked_for(question, is_markdown=True)), width="content")
+        if is_student():
+            _to_the_class(code, name)
     if not shown:
         yield
         return
@@ -128,9 +128,9 @@ def _to_the_class(code: str, name: str) -> None:
         is_same = CLASSROOM.asked(code)[0] == asked
         return progress((), key="class_question", address=address) if is_same else None
 
-    live.show("class_question", (code, asked), look)
     if asked not in ("", name):
         st.button(say("go_there"), key="to_the_class", type="primary", on_click=state.callback(_go_there, code))
+    live.show("class_question", (code, asked), look)
 
 
 def _go_there(code: str) -> None:

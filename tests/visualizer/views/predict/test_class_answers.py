@@ -212,6 +212,20 @@ def test_the_token_that_was_answered_is_chosen_again(monkeypatch):
     assert control_named(open_app(**link).pills, "expected_token").value == 2
 
 
+@pytest.mark.parametrize(
+    ("link", "asked"),
+    [
+        ({"question": "seen"}, "mark every key that it sees"),
+        ({"question": "most"}, "mark the key that it looks at most"),
+        ({"view": "step", "stage": "encoder.layers.self_attention.scaled_scores"}, "mark its largest number"),
+    ],
+    ids=["cells", "weights", "numbers"],
+)
+def test_a_class_is_asked_about_the_row_that_counts(link, asked):
+    app = open_app(**LINK | link, class_code="oneof")
+    assert any(f"This page asks about query 1 “cat”: {asked}" in each.value for each in app.caption)
+
+
 @pytest.mark.parametrize(("query", "asked"), [(8, 9), (6, 6)], ids=["of a tie", "of a clear answer"])
 def test_a_class_begins_with_a_question_that_has_one_answer(query, asked):
     run = compute_run(Settings())
