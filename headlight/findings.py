@@ -277,6 +277,15 @@ class _Said:
         places = {(_kind(attention), attention.shape, item) for item in mask.items}
         return sees_all and (self._is_named_causal or places <= self._hides_later)
 
+    def is_turned_over(self, attention: Attention, mask: _Mask) -> bool:
+        """True where tokens see themselves and later ones alone, and nothing says or shows that this is meant."""
+        if self._causal is not None or self._causal_sizes or self.is_causal(attention, mask):
+            return False
+        is_other = attention.role in ("cross", "encoder") or "softmax_over_queries" in attention.remarks
+        if is_other or _is_not_judged(attention):
+            return False
+        return _is_one_of(mask, [torch.ones_like(mask.allowed).triu()])
+
     def _is_of_tokens(self, attention: Attention) -> bool:
         """False where sequences share their keys, or where those that hide later tokens have other sizes."""
         batch, *_ = attention.shape
@@ -292,14 +301,19 @@ def _is_exactly_causal(mask: _Mask) -> bool:
 
 
 def _is_causal_by_mistake(mask: _Mask) -> bool:
-    """True for the causal mask off by one or turned over, which nobody means."""
-    n_queries, n_keys = mask.allowed.shape
-    if n_queries != n_keys or int((~mask.description.tokens.query_is_padding).sum()) < 3:
-        return False
-    real = ~mask.description.tokens.query_is_padding[:, None] & ~mask.description.tokens.key_is_padding
+    """True for the causal mask off by one or inverted, which nobody means."""
     ones = torch.ones_like(mask.allowed)
-    mistakes = (ones.tril(1), ones.tril(-1), ones.triu(1))
-    return any(torch.equal(mask.allowed & real, mistake & real) for mistake in mistakes)
+    return _is_one_of(mask, [ones.tril(1), ones.tril(-1), ones.triu(1)])
+
+
+def _is_one_of(mask: _Mask, planes: Sequence[Tensor]) -> bool:
+    """True if a mask of as many queries as keys, three at least, is one of some, padding aside."""
+    n_queries, n_keys = mask.allowed.shape
+    tokens = mask.description.tokens
+    if n_queries != n_keys or int((~tokens.query_is_padding).sum()) < 3:
+        return False
+    real = ~tokens.query_is_padding[:, None] & ~tokens.key_is_padding
+    return any(torch.equal(mask.allowed & real, plane & real) for plane in planes)
 
 
 def _worded(attention: Attention, masks: Sequence[_Mask]) -> tuple[tuple[str, Description], ...]:
@@ -337,9 +351,25 @@ def _findings(
         elif not _is_not_judged(attention):
             of_masks += _of_the_masks(attention, masks, said)
             of_masks += _of_documents(masks)
+            if _has_sequences_at_heads(attention):
+                can_be_seen = any(finding.rule == "visible_padding" for finding in of_masks)
+                severity: Severity = "error" if can_be_seen else "warning"
+                of_masks = [finding for finding in of_masks if finding.rule != "visible_padding"]
+                of_masks.append(replace(_remark(attention, "sequences_at_heads"), severity=severity))
     for finding in of_masks:
         found.setdefault(finding.rule, finding)
     return tuple(sorted(found.values(), key=lambda finding: SEVERITIES.index(finding.severity)))
+
+
+def _has_sequences_at_heads(attention: Attention) -> bool:
+    """True if there are as many heads as sequences, and each head alone hides keys, alike in every sequence."""
+    n_items, n_heads, *_ = attention.shape
+    if attention.allowed is None or not 1 < n_items == n_heads:
+        return False
+    allowed = with_leading_axes(attention.allowed.cpu())
+    hidden = ~allowed.any(-2, keepdim=True)
+    is_by_keys = torch.equal(allowed, allowed.any(1, keepdim=True) & ~hidden)
+    return is_by_keys and bool((hidden != hidden[:, :1]).any()) and bool((allowed == allowed[:1]).all())
 
 
 def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens]) -> Iterator[Finding]:
@@ -380,10 +410,14 @@ def _of_documents(masks: Sequence[_Mask]) -> Iterator[Finding]:
 
 def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> Iterator[Finding]:
     has_nan = attention.weights is not None and bool(attention.weights.isnan().any())
-    cases = [_case(attention, mask, said.is_causal(attention, mask)) for mask in masks]
+    turned = [said.is_turned_over(attention, mask) for mask in masks]
+    cases = [
+        _case(attention, mask, is_turned or said.is_causal(attention, mask))
+        for mask, is_turned in zip(masks, turned, strict=True)
+    ]
     found = [lint(case) for case in cases]
     is_inverted = any(finding.rule == "inverted" for findings in found for finding in findings)
-    for mask, case, findings in zip(masks, cases, found, strict=True):
+    for mask, case, findings, is_turned in zip(masks, cases, found, turned, strict=True):
         if is_inverted and not any(finding.rule == "inverted" for finding in findings) and _turned_is_right(case):
             continue
         for finding in findings:
@@ -395,6 +429,9 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
                 why = "Where no other key is left, all weight goes to one key, whose fill is the highest."
                 mend = "Nothing to mend if it is meant."
                 finding = replace(finding, title="One key is a last resort", severity="note", why=why, mend=mend)
+            if finding.rule == "transposed" and is_turned:
+                mend = f"{finding.mend} Nothing to mend in a model that reads from right to left."
+                finding = replace(finding, severity="warning", mend=mend)
             if finding.rule == "aligned_top_left" and not attention.is_causal:
                 continue  # the keys after the last query may be empty places of a cache
             if finding.rule == "fill_leaks":
@@ -532,6 +569,13 @@ REMARKS: Mapping[str, Said] = {
         "The mask hides the padding of each sequence only if the heads come first in that axis; if the "
         "sequences do, it was repeated in the wrong order, and padding can be seen.",
         "For sequences first use mask.repeat_interleave(n_heads, 0), for heads first mask.repeat(n_heads, 1, 1).",
+    ),
+    "sequences_at_heads": Said(
+        "The padding of sequences stands at heads",
+        "warning",
+        "Each head hides keys of its own, alike in every sequence, as a mask of shape (B, 1, T) does beside as "
+        "many heads.",
+        "Give the mask an axis for the heads: mask[:, None, None, :].",
     ),
     "weighted_after_softmax": Said(
         "The weights are changed once more after the softmax",

@@ -538,6 +538,7 @@ BUGS = {
         **REAL["right"],
     ),
     "transposed": masked(causal(T).T, "The mask is transposed", told={"causal": True}),
+    "transposed, not told": masked(causal(T).T, "The mask is transposed"),
     "a flag that contradicts": multi(
         {"attn_mask": ~((DISTANCE >= 0) & (DISTANCE < 2)), "is_causal": True, "need_weights": False},
         "The flag contradicts the mask",
@@ -563,9 +564,12 @@ BUGS = {
     ),
     "a mask of sequences beside heads": of(
         of_batch_as_heads,
-        "Padding can be seen",
+        "The padding of sequences stands at heads",
         x=vectors(N_HEADS),
         attention_mask=torch.tensor([[1] * 6, [1] * 4 + [0] * 2, [1] * 6, [1] * 6]),
+    ),
+    "a mask of sequences beside heads, not told": of(
+        of_batch_as_heads, "The padding of sequences stands at heads", x=vectors(N_HEADS)
     ),
     "documents that see each other": of(
         partial(sdpa, is_causal=True), "Documents see each other", position_ids=FIRST_DOCUMENT
