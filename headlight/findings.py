@@ -63,6 +63,8 @@ def judge(
     has_encoder = "encoder" in roles or any(is_of_decoder(attention.module) for attention in attentions)
     if "cross" in roles and not has_encoder and padding.decoder is None:
         padding = replace(padding, encoder=None, decoder=padding.encoder)  # that of the decoder alone
+    if "encoder" in roles and padding.encoder is None:
+        padding = replace(padding, encoder=padding.source)
     described = [_or_not_read(attention, padding) for attention in attentions]
     said = _Said(described, causal, model_name)
     return tuple(
