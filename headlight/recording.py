@@ -135,7 +135,7 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
     size = len(file) if isinstance(file, bytes) else Path(file).stat().st_size
     if size > most_bytes:
         raise ValueError(
-            f"the file has {size:,} bytes: {most_bytes:,} is the most that is read, unless you say more"
+            f"the file has {size:,} bytes; at most {most_bytes:,} are read unless most_bytes says more"
         )
     about = _about(file)
     version = _field(about, "version", int)

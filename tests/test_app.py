@@ -302,7 +302,7 @@ def test_the_sequences_of_an_example_are_numbers_and_both_are_held_against_the_p
     app = open_app(weights="cross_attention", batch="1")
     assert_healthy(app)
     assert list(app.segmented_control(key="batch").options) == ["0", "1"]
-    assert any("come out to 1e-9" in caption.value for caption in app.caption)
+    assert any("are reproduced to 1e-9" in caption.value for caption in app.caption)
     assert any("published numbers to 1e-9" in block.value for block in app.markdown)
     assert not any("cancel" in block.value for block in app.markdown)
 
@@ -312,7 +312,7 @@ def test_without_its_mask_an_example_says_so_and_gives_it_back():
     assert "Its mask is left out" in app.warning[0].value
     app.button(key="as_published").click().run()
     assert not app.warning
-    assert any("come out to 1e-9" in caption.value for caption in app.caption)
+    assert any("are reproduced to 1e-9" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
@@ -415,7 +415,7 @@ def test_any_text_gives_a_picture_or_one_sentence(text):
     assert app.error or "headlight_tensor_grid" in components(app)
     assert chosen(app, "text") == text
     if len(text) > MAX_TEXT:
-        assert "100,000 characters and 20,000 is the most" in app.error[0].value.replace("\\", "")
+        assert "100,000 characters; at most 20,000 are read" in app.error[0].value.replace("\\", "")
 
 
 def test_a_run_too_large_is_refused_with_what_to_lower():
@@ -573,7 +573,7 @@ EMPTY = "There is nothing to run yet: type at least one word into the text."
     [
         ("", EMPTY),
         (" \n\t  ", EMPTY),
-        ("x " * (MAX_TEXT // 2), "The text has 10,000 tokens and 1,024 is the most that is drawn: shorten it."),
+        ("x " * (MAX_TEXT // 2), "The text has 10,000 tokens; at most 1,024 are drawn: shorten it."),
     ],
     ids=["nothing", "white space", "too much"],
 )

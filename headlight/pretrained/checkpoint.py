@@ -115,7 +115,7 @@ def refuse_above(n_bytes: int, name: str) -> None:
     """
     if n_bytes > (most := most_bytes()):
         raise ValueError(
-            f"{name} takes {in_words(n_bytes)} of memory: {in_words(most)} is the most here. Take bfloat16, which "
+            f"{name} takes {in_words(n_bytes)} of memory; the limit here is {in_words(most)}. Take bfloat16, which "
             "halves it, a smaller checkpoint, or set HEADLIGHT_MEMORY_GB."
         )
 

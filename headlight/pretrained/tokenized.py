@@ -169,7 +169,7 @@ def _check_length(checkpoint: Checkpoint, found: Tokenized, most: int) -> None:
         sentence = f"The text has {longest:,} tokens: {checkpoint.name} has positions for {own:,}."
         raise TooLongError(sentence, min(own, most))
     if longest > most:
-        raise TooLongError(f"The text has {longest:,} tokens: {most:,} is the most that is drawn.", most)
+        raise TooLongError(f"The text has {longest:,} tokens; at most {most:,} are drawn.", most)
     if not found.pieces:
         raise ValueError("The text has no token: type something.")
 

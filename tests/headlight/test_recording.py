@@ -141,7 +141,7 @@ def test_an_earlier_file_has_the_roles_that_its_modules_are_named_by(tmp_path):
 
 
 def test_what_is_no_recording_is_refused(saved, tmp_path):
-    with pytest.raises(ValueError, match="is the most that is read"):
+    with pytest.raises(ValueError, match="are read unless most_bytes says more"):
         headlight.load(saved, most_bytes=100)
     saved.write_bytes(saved.read_bytes()[:-1])
     with pytest.raises(ValueError, match="is damaged or no recording"):

@@ -127,7 +127,7 @@ def test_as_many_lines_as_can_be_computed():
     assert problem_with(replace(BASE, text="a\n" * MAX_SEQUENCES)) is None
     problem = problem_with(replace(BASE, text="a\n" * (MAX_SEQUENCES + 1)))
     assert problem is not None
-    assert f"The text has 65 lines, each of them a sequence of its own, and {MAX_SEQUENCES} is the most" in problem
+    assert f"The text has 65 lines, each a sequence of its own; the limit is {MAX_SEQUENCES}" in problem
 
 
 def test_the_memory_of_a_batch_counts_every_sequence():

@@ -398,7 +398,7 @@ LOADED = {
         "In sequence 1, head 0: 8 cells open that should be blocked: query 2 sees key 0. Padding is not ignored",
     ),
     # pytorch/pytorch#64706: one mask for each sequence where there must be one for each head of each.
-    "not repeated": (CAUSAL.expand(3, T, T), {"passed_to": "mha_attn_mask"}, "3 is no multiple of 4 heads"),
+    "not repeated": (CAUSAL.expand(3, T, T), {"passed_to": "mha_attn_mask"}, "3 is not a multiple of 4 heads"),
     # pytorch/pytorch#103749: the padding of a batch passed where queries by keys are asked for.
     "padding": (
         torch.ones(3, T).tril(3).bool().flip(0),

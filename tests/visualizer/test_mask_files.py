@@ -161,7 +161,7 @@ HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
         (saved(np.zeros((2, 2049), dtype=np.bool_)), "more than 2,048 columns"),
         (saved(np.zeros(2049, dtype=np.bool_)), "more than 2,048 columns"),
         (saved(np.zeros((2, 1, 4, 2, 2))), r"5 axes, and a mask has at most 4: \(B, H, Tq, Tk\)"),
-        (saved(np.zeros((5, 1024, 1024), dtype=np.bool_)), "more than 4,194,304 entries, which is the most"),
+        (saved(np.zeros((5, 1024, 1024), dtype=np.bool_)), "more than 4,194,304 entries, the limit"),
         (saved(np.zeros((0, 3))), r"empty: its shape is \(0, 3\)"),
         (saved(np.float64(1)), "a single number"),
         (with_header(HEADER.replace("2, 2", "9" * 900)), "or a damaged one: .shape is not valid"),
@@ -177,7 +177,7 @@ HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
         (with_header(HEADER.replace("<f8", "(9999,9999)f8")), "or a damaged one"),
         (with_header("", version=2), "or a damaged one"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "or a damaged one: .EOF"),
-        (bytes(MAX_BYTES + 1), "16.0 MiB, and 16 MiB is the most"),
+        (bytes(MAX_BYTES + 1), "16.0 MiB; the limit is 16 MiB"),
     ],
 )
 def test_a_wrong_npy_is_refused_with_the_reason(data, message):
@@ -260,7 +260,7 @@ def test_an_integer_beyond_64_bits_is_a_float():
         (" \n\t ", "nothing in it"),
         ("1 0 1\n1 1 1\n1 0", "row 3 has 2 values and row 1 has 3"),
         ("[[1, 0, 1], [1, 1, 1], [1, 0]]", "row 3 has 2 values and row 1 has 3"),
-        ("1,0\n1,x", "row 2, column 2 has 'x', which is no number"),
+        ("1,0\n1,x", "row 2, column 2 has 'x', which is neither a number"),
         ("1,0\n1,,", "row 2, column 2 is empty"),
         ("1,0\n1,null", "row 2, column 2 has 'null'"),
         ("[[1, 0], [1, null]]", "row 2, column 2 has 'None'"),
@@ -310,7 +310,7 @@ def test_an_integer_beyond_64_bits_is_a_float():
         ("," * 500, "row 1, column 1 is empty"),
         ("," * 500_000, "more than 2,048 columns"),
         ("1," + "," * 500_000, "more than 2,048 columns"),
-        ("a" * MAX_TEXT_BYTES + "b", "4.0 MiB, and 4 MiB is the most"),
+        ("a" * MAX_TEXT_BYTES + "b", "4.0 MiB; the limit is 4 MiB"),
     ],
 )
 def test_a_wrong_text_is_refused_with_the_place(text, message):
@@ -334,7 +334,7 @@ def test_a_wrong_text_is_refused_with_the_place(text, message):
         ("mask.csv", saved(CAUSAL), "not text in UTF-8"),
         ("mask.json", b'{"mask": [[1]]}', "give the nested lists alone"),
         ("mask.json", b"null", "row 1, 'null', has no numbers"),
-        ("mask.csv", b" " * (MAX_BYTES + 1), "16 MiB is the most"),
+        ("mask.csv", b" " * (MAX_BYTES + 1), "the limit is 16 MiB"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_reason(name, data, message):

@@ -27,7 +27,7 @@ def test_what_is_too_large_is_refused_before_it_is_loaded(checkpoint_of, monkeyp
     folder, _ = checkpoint_of("gpt2")
     monkeypatch.setenv("HEADLIGHT_MEMORY_GB", "0.00001")
     for refusing in (lambda: cost_of(str(folder)), lambda: load("large", folder)):
-        with pytest.raises(ValueError, match="10 kB is the most here"):
+        with pytest.raises(ValueError, match="the limit here is 10 kB"):
             refusing()
 
 

@@ -190,8 +190,10 @@ def test_a_chat_template_is_laid_around_the_text(checkpoint_of):
         checkpoint.tokenizer.chat_template = None
 
 
-@pytest.mark.parametrize(("text", "most", "sentence"), [("", 64, "has no token"), ("a b " * 9, 8, "8 is the most"),
-                                                        ("a" * 65, 99, "has positions for 64")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "most", "sentence"),
+    [("", 64, "has no token"), ("a b " * 9, 8, "at most 8 are drawn"), ("a" * 65, 99, "has positions for 64")],
+)
 def test_a_text_without_tokens_or_with_too_many_is_refused(checkpoint_of, text, most, sentence):
     with pytest.raises(ValueError, match=sentence):
         given_to(checkpoint_of("gpt2")[1], Words(text), most)

@@ -120,7 +120,7 @@ def test_a_file_that_does_not_fit_is_refused_with_one_sentence(content, message)
 
 def test_a_long_file_is_refused_unread(monkeypatch):
     monkeypatch.setattr(checkpoints, "MAX_BYTES", len(FILE) - 1)
-    with pytest.raises(ValueError, match=r"the file has [\d,]+ bytes: [\d,]+ is the most"):
+    with pytest.raises(ValueError, match=r"the file has [\d,]+ bytes; the limit is [\d,]+"):
         load(FILE)
 
 

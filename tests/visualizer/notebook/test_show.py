@@ -97,7 +97,7 @@ def test_keys_can_be_other_tokens():
             {"weights": torch.ones(2, 3) / 3, "tokens": ["a", "b"]},
             "texts is 2, and that of keys is 3.",
         ),
-        ({"weights": torch.eye(3), "mask": torch.zeros(3, 3)}, "A mask is of bool"),
+        ({"weights": torch.eye(3), "mask": torch.zeros(3, 3)}, "A mask is boolean"),
         ({"weights": torch.eye(3), "mask": torch.ones(2, 2, dtype=torch.bool)}, "A mask of shape (2, 2)"),
         ({"weights": [torch.eye(3), torch.eye(2)]}, "The layers have weights of different shapes"),
     ],
@@ -148,10 +148,10 @@ def test_the_heads_of_settings_are_those_of_the_app():
     ("chosen", "sentence"),
     [
         ({"colour": "red"}, "There is no setting colour"),
-        ({"view": "train"}, "There is no view train: heads, step, compare, way are."),
+        ({"view": "train"}, "There is no view train: the views are heads, step, compare, way."),
         ({"text": " "}, "There is nothing to run yet"),
         ({"text": 5}, "text is text, and this is a int."),
-        ({"seen": "a b"}, "A trace is shown, as headlight.watch gives it, and this is a str"),
+        ({"seen": "a b"}, "takes a trace, as headlight.watch gives it, and this is a str"),
         ({"heads": "many"}, "n_heads=many is not a number."),
         ({"heads": 0}, "n_heads=0 is not between 1 and"),
         ({"mask": "diagonal"}, "mask=diagonal is not none or a list of different names from causal"),
@@ -198,7 +198,7 @@ def test_what_record_gave_is_shown_as_it_is():
     _, arrays = numbers_of(shown)
     np.testing.assert_array_equal(arrays["weights"][0], trace["weights"].value[0].numpy())
     assert trace._repr_html_() == shown._repr_html_()
-    with pytest.raises(ValueError, match="Only attentions were kept"):
+    with pytest.raises(ValueError, match="holds only attentions"):
         headlight.show(trace, view="step")
     linear = torch.nn.Linear(2, 2)
     with record(linear) as without:
@@ -221,7 +221,7 @@ def test_a_trace_says_what_it_can_when_there_is_nothing_or_too_much_to_draw():
     assert "<iframe" not in shapes._repr_html_()
     with pytest.raises(ValueError, match="No weights were kept"):
         headlight.show(shapes)
-    with pytest.raises(ValueError, match="Of a trace places are chosen"):
+    with pytest.raises(ValueError, match="With a trace only places can be chosen"):
         headlight.show(watched(), text="a")
     large = watched(n_tokens=4)
     many = headlight.Trace(list(large) * (MOST // 4 // 16 // 2 + 1))

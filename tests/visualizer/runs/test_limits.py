@@ -33,14 +33,13 @@ def test_an_empty_target_is_fine():
 def test_the_most_tokens_are_drawn_and_one_more_is_not():
     assert problem_with(Settings(text="a " * MAX_TOKENS)) is None
     assert problem_with(Settings(text="a " * 1_025)) == (
-        "The text has 1,025 tokens and 1,024 is the most that is drawn: shorten it."
+        "The text has 1,025 tokens; at most 1,024 are drawn: shorten it."
     )
 
 
 def test_coarser_tokens_are_proposed():
     assert problem_with(Settings(text="word " * 2_000, tokens="characters")) == (
-        "The text has 10,000 tokens and 1,024 is the most that is drawn: "
-        "shorten it or choose words instead of characters."
+        "The text has 10,000 tokens; at most 1,024 are drawn: shorten it or choose words instead of characters."
     )
     assert "choose words or characters instead of bytes" in problem_with(Settings(text="é" * 600, tokens="bytes"))
 
@@ -70,7 +69,7 @@ def test_of_a_text_that_is_too_long_for_a_large_model_what_fits_is_offered():
     assert problem_with(long).startswith("The text has 1,100 tokens")
     longest = replace(LARGE, text="a " * MAX_TOKENS)
     assert problem_with(longest) == (
-        "This run would take about 2,372 MiB of memory and 1,024 MiB is the most: "
+        "This run would take about 2,372 MiB of memory; the limit is 1,024 MiB: "
         "lower n_layers from 12 to 5, or choose fewer heads, a smaller d_ff or a shorter text."
     )
     offered = [way_out(settings) for settings in (long, longest)]
@@ -83,7 +82,7 @@ def test_of_a_text_that_is_too_long_for_a_large_model_what_fits_is_offered():
 def test_twelve_layers_of_twelve_heads_are_refused_for_both_halves():
     both = replace(LARGE, architecture="encoder-decoder", target="b " * 511)
     assert problem_with(both) == (
-        "This run would take about 1,529 MiB of memory and 1,024 MiB is the most: "
+        "This run would take about 1,529 MiB of memory; the limit is 1,024 MiB: "
         "lower n_layers from 12 to 8, or choose fewer heads, a smaller d_ff or a shorter text."
     )
     assert problem_with(replace(both, n_layers=8)) is None
@@ -205,8 +204,8 @@ def test_a_text_that_is_too_long_is_refused_unread(monkeypatch):
     monkeypatch.setattr(limits, "tokenize", short_alone)
     settings = Settings(text="word " * 1_000_000)
     assert problem_with(settings) == (
-        "The text has 5,000,000 characters and 20,000 is the most that is read: at most 1,024 tokens of a line "
-        "are drawn, so shorten it."
+        "The text has 5,000,000 characters; at most 20,000 are read, and at most 1,024 tokens of a line are "
+        "drawn: shorten it."
     )
     monkeypatch.undo()
     with pytest.raises(RefusedError, match="5,000,000 characters") as refused:

@@ -82,7 +82,7 @@ LINK = {"view": "lab", "panel": "prove", "architecture": "decoder", "text": "a b
 SAID = {
     "chosen": ({"intent": "causal"}, "success", "Passes"),
     "unsaid": ({}, "info", "say above that it is causal"),
-    "the masks' own": ({"intent": "causal", "claim": "promised"}, "info", "it tests the model alone"),
+    "the masks' own": ({"intent": "causal", "claim": "promised"}, "info", "only the model is tested"),
     "forbids nothing": ({"intent": "bidirectional", "mask": "none"}, "info", "could not have failed"),
     "as painted": ({"intent": "painted"}, "info", "say above that it is causal"),
     "cut off": ({"intent": "bidirectional"}, "error", "cut off what should get through: 3 cells"),

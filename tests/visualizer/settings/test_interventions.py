@@ -35,7 +35,7 @@ def test_what_is_written_is_read_again_and_needs_no_quoting(interventions):
 
 @pytest.mark.parametrize("text", ["logits", "logits-half", "logits-h1-h2-zero", "lo gits-zero", "logits-zero~"])
 def test_what_is_no_edit_is_refused(text):
-    with pytest.raises(ValueError, match="holds what is no edit"):
+    with pytest.raises(ValueError, match="holds something that is not an edit"):
         read_interventions(text)
 
 

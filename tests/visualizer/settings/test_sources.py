@@ -25,7 +25,7 @@ def test_a_view_that_a_source_does_not_have_becomes_its_heads_with_a_sentence():
     assert view_in("recording", "generate") == "heads"
     choices = state.read({"source": ["recording"], "view": ["generate"]})
     assert choices.selection.view == "heads"
-    assert choices.notices == ("view=generate is no view of a model of this source: heads is used.",)
+    assert choices.notices == ("view=generate is not a view of a model from this source: heads is used.",)
 
 
 @pytest.mark.parametrize(

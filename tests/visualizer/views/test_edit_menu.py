@@ -59,8 +59,8 @@ def test_a_head_is_left_out_compared_and_brought_back():
 def test_several_edits_of_stages_stand_in_the_order_in_which_they_were_made():
     app = open_app(**ENGLISH | {"view": "step", "stage": "decoder.norm1", "layer": "1", "query": "4"})
     app = press(app, "mean", "row")
-    assert "what stands in the result was put there" in said(app)
-    assert "An edit put other numbers here, or on the way here" in said(app)
+    assert "the result was put there, and is not what the formula gives" in said(app)
+    assert "An edit changed this number or one that leads to it" in said(app)
     app = press(app, "zero", "all")
     row, whole = "decoder.layers.1.norm1-r4-mean", "decoder.layers.1.norm1-zero"
     assert in_link(app, "edits") == f"{row}~{whole}"

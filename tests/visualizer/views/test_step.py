@@ -107,7 +107,7 @@ def test_a_worked_example_of_several_heads_is_cited_written_as_code_and_taken_ap
         " ".join(one.value for one in kind).replace("\\", "") for kind in (app.caption, app.markdown, app.code)
     )
     assert "Published in: Notebook 'Implementation of Multi-Head Attention'" in cited
-    assert "All 480 published numbers, in 10 stages, come out to 1e-9" in cited
+    assert "All 480 published numbers, in 10 stages, are reproduced to 1e-9" in cited
     assert "equal the fused matrix to 1e-12" in told
     assert "exponentials = np.exp" in code
 
@@ -151,9 +151,9 @@ def test_what_is_seldom_looked_at_is_closed_until_a_person_opens_it():
 )
 def test_a_formula_that_a_mask_bug_does_not_keep_to_says_so(link, is_broken, stage):
     app = open_app(weights="random", text="a b c", stage=f"encoder.self_attention.{stage}", **link)
-    said = any("without the mask bug" in each.value for each in app.caption)
+    said = any("leave out the mask bug" in each.value for each in app.caption)
     assert said == (is_broken and stage != "scores")
     unmasked = open_app(
         weights="random", text="a b c", mask="none", stage=f"encoder.self_attention.{stage}", **link
     )
-    assert not any("without the mask bug" in each.value for each in unmasked.caption)
+    assert not any("leave out the mask bug" in each.value for each in unmasked.caption)

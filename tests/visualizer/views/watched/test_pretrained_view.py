@@ -178,7 +178,7 @@ def test_of_a_batch_the_reach_is_measured_in_the_line_alone(tiny):
 WINDOW = {"mask": "custom", "custom": "0 <= q - k < 2"}
 MEANT = {
     "more than it should": ("window:2", {}, "**Fails.** Something passes that should not: logits (3 of 13"),
-    "as it should be": ("window:2", WINDOW, "**Passes.** The output keeps to the mask that was meant"),
+    "as it should be": ("window:2", WINDOW, "**Passes.** The output keeps to the intended mask"),
     "less than it should": ("bidirectional", {}, "**Fails.** The masks cut off what should get through: 10"),
 }
 
@@ -366,7 +366,7 @@ def test_every_view_shows_every_family(family, view, tmp_path):
     app = open_app(**{**query, "view": view, "source": "pretrained"})
     assert not app.exception
     refuses = (family, view) == ("bloom", "compare")  # whose code takes no other mask
-    assert ["own masks alone" in info.value for info in app.info if view == "compare"] == [True] * refuses
+    assert ["only with its own" in info.value for info in app.info if view == "compare"] == [True] * refuses
     assert not app.error
     assert any(header["key"] == "token_strip" for header in pictures(app).values())
     (charts,) = [each for each in app.selectbox if each.label == "Charts"] if view == "heads" else [None]
@@ -448,7 +448,7 @@ def test_where_a_model_comes_to_nan_its_way_says_where(tmp_path):
     open_checkpoint(cost_of(folder), lambda *_: None)
     query = {"pretrained_model": folder, "text": "the cat", "source": "pretrained", "weights": "pretrained"}
     (info,) = open_app(view="way", **query).info
-    assert info.value.startswith("No way can be followed here: model.layers.0.self_attn.q_proj.linear holds NaN")
+    assert info.value.startswith("No token can be followed here: model.layers.0.self_attn.q_proj.linear holds NaN")
 
 
 def test_where_no_two_masks_are_compared_a_run_is_kept_and_another_text_is_b(tmp_path):

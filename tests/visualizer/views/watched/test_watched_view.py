@@ -181,7 +181,7 @@ def test_a_recording_without_what_a_view_needs_says_what_would_keep_it(tmp_path,
     recorded(tmp_path)
     monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
     for view, missing, keep in (
-        ("step", "has attentions alone", "all"),
+        ("step", "holds only attentions", "all"),
         ("compare", "has no queries and keys", "attentions"),
     ):
         app = open_app(source="recording", view=view, watched_source="given")
@@ -426,7 +426,7 @@ def test_an_attention_is_compared_with_another_mask():
     assert not app.exception
     sides = pictures(app)["headlight_compare_grids"]["sides"]
     assert (sides["a"]["title"], sides["b"]["title"]) == ("A · as recorded", "B · causal")
-    assert "what comes in is as recorded" in said(app)
+    assert "its inputs stay as recorded" in said(app)
     tell(app, "compare_grids", "shown", turned={"mask_b": ["causal", "sliding_window"]})
     assert link_of(app)["compare.mask_b"] == "causal,sliding_window"
     assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "B · causal and sliding window"
