@@ -173,7 +173,7 @@ def from_json(entry: object, arrays: Mapping[str, Tensor]) -> Operation | None:
         return None
     node = _node_from_json(entry, arrays, _MOST_NESTED)
     if not isinstance(node, Operation):
-        raise ValueError("the expression of a stage in the file is no operation")
+        raise ValueError("the expression of a stage in the file is not an operation")
     return node
 
 

@@ -603,7 +603,7 @@ REMARKS: Mapping[str, Said] = {
         "Each query has keys of its own",
         "note",
         "Its weights meet other values for each query, as where a sequence is pooled or an expert is chosen, so "
-        "that a column is no one key, and its mask is not judged.",
+        "that a column is no single key, and its mask is not judged.",
         "Nothing to mend.",
     ),
     "not_read": Said(
@@ -615,7 +615,7 @@ REMARKS: Mapping[str, Said] = {
     "scores_changed": Said(
         "The scores are changed by a function",
         "note",
-        "Between the product and the softmax stands a function that is no mask and no bias, such as a soft cap.",
+        "Between the product and the softmax stands a function other than a mask or a bias, such as a soft cap.",
         "Nothing to fix if it is meant.",
     ),
 }

@@ -215,9 +215,9 @@ def _about(file: str | Path | bytes) -> Mapping[str, Any]:
     try:
         about = json.loads(header["__metadata__"][_KEY])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError("the file is no recording: choose one that trace.save wrote") from error
+        raise ValueError("the file is not a recording: choose one that trace.save wrote") from error
     if not isinstance(about, dict):
-        raise ValueError("the file is no recording: choose one that trace.save wrote")
+        raise ValueError("the file is not a recording: choose one that trace.save wrote")
     return about
 
 

@@ -157,7 +157,7 @@ def load(name: str, folder: Path, *, dtype: str = "float32", device: str = "cpu"
     if files and not any((folder / file).exists() for file in ("tokenizer.json", *files)):
         raise ValueError(without)  # it was made, but knows nothing
     if (read := getattr(_class_of(config), "main_input_name", "input_ids")) != "input_ids":
-        raise ValueError(f"{name} reads {read}: text alone is no input for it.")
+        raise ValueError(f"{name} reads {read}: text alone is not enough.")
     model, notes = _model(name, folder, config, dtype, device)
     size = sum(weight.nbytes for weight in {id(weight): weight for weight in model.parameters()}.values())
     return Checkpoint(name, model, tokenizer, _part(model), size, notes)

@@ -104,7 +104,7 @@ def place_of(name: str) -> Place:
     if _HUB_NAME.fullmatch(name) and ".." not in name and "--" not in name:
         return Place(name, "hub")
     raise ValueError(
-        f"{name} is no folder and no file on this machine, and cannot be a name on the hub, such as "
+        f"{name} is neither a folder nor a file on this machine, and cannot be a name on the hub, such as "
         "openai-community/gpt2."
     )
 

@@ -60,7 +60,7 @@ def n_weights(files: Sequence[Path]) -> int:
 
 
 def _safetensors_header(file: Path) -> Mapping[str, Any]:
-    damaged = f"{file.name} is no safetensors file, or it is damaged."
+    damaged = f"{file.name} is not a safetensors file, or is damaged."
     with file.open("rb") as stream:
         header = read_header(stream, damaged=damaged, most_bytes=_MOST_HEADER_BYTES, most_tensors=_MOST_TENSORS)
     return {name: tensor for name, tensor in header.items() if name != "__metadata__"}

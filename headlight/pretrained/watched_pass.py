@@ -152,7 +152,7 @@ def in_place_of_errors(checkpoint: Checkpoint, refusal: str) -> Iterator[None]:
             raise
         name = checkpoint.name
         if others := _reads_beside_text(checkpoint.model):
-            said = f"{name} reads {' and '.join(others)} beside text: text alone is no input for it."
+            said = f"{name} reads {' and '.join(others)} beside text: text alone is not enough."
             raise ValueError(said) from error
         _logger.exception("the code of %s failed", name)
         reason = str(error).partition("\n")[0] or type(error).__name__

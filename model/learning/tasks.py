@@ -300,7 +300,7 @@ def _draw_english(n: int, generator: torch.Generator) -> list[str]:
 def _sentence(text: str) -> Sentence:
     sentence = sentence_of(text.split())
     if sentence is None:
-        raise ValueError(f"{text!r} is no sentence of the small grammar")
+        raise ValueError(f"{text!r} is not a sentence of the small grammar")
     return sentence
 
 

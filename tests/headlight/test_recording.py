@@ -156,7 +156,7 @@ def test_what_is_no_recording_is_refused(saved, tmp_path):
         with pytest.raises(ValueError, match="no recording"):
             headlight.load(tmp_path / "other")
     save_file({"a": torch.zeros(1)}, tmp_path / "weights")
-    with pytest.raises(ValueError, match="the file is no recording"):
+    with pytest.raises(ValueError, match="the file is not a recording"):
         headlight.load(tmp_path / "weights")
 
 

@@ -76,7 +76,7 @@ def test_what_reads_no_text_is_refused(checkpoint_of, tmp_path):
     folder = shutil.copytree(checkpoint_of("gpt2")[0], tmp_path / "pictures")  # with its tokenizer
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     transformers.ViTModel(transformers.ViTConfig(image_size=32, **sizes)).save_pretrained(folder)
-    with pytest.raises(ValueError, match="pictures reads pixel_values: text alone is no input for it"):
+    with pytest.raises(ValueError, match="pictures reads pixel_values: text alone is not enough"):
         load("pictures", folder)
 
 
