@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -18,6 +18,7 @@ from headlight.mask_words import Description, Tokens, describe
 from headlight.masks.intents import Intent
 from headlight.masks.lint import SEVERITIES, Finding, MaskCase, Severity, lint
 from headlight.masks.mask_case import NUMBER_TYPES, named
+from headlight.remarks import finding_of
 from headlight.roles import is_of_decoder
 from model.masks import with_leading_axes
 
@@ -238,6 +239,22 @@ def _kind(attention: Attention) -> str:
     return re.sub(r"\d+", "*", attention.module)
 
 
+def _layer(attention: Attention) -> str:
+    return attention.module.rpartition(".")[0]
+
+
+def _decoder_layers(attentions: Sequence[Attention]) -> set[str]:
+    """The layers in which a decoder's self-attention comes before a cross-attention, as in the paper."""
+    decoding: set[str] = set()
+    found: set[str] = set()
+    for attention in attentions:
+        if attention.role == "decoder":
+            decoding.add(_layer(attention))
+        elif attention.role == "cross" and _layer(attention) in decoding:
+            found.add(_layer(attention))
+    return found
+
+
 class _Said:
     """All that was said of which tokens see later ones.
 
@@ -252,6 +269,7 @@ class _Said:
     ) -> None:
         self._causal = causal
         self._is_named_causal = _CAUSAL_NAME in model_name
+        self._decoder_layers = _decoder_layers([attention for attention, _ in described])
         self._causal_sizes = {
             attention.shape[2:] for attention, masks in described for mask in masks if _is_exactly_causal(mask)
         }
@@ -278,6 +296,12 @@ class _Said:
             return True
         places = {(_kind(attention), attention.shape, item) for item in mask.items}
         return sees_all and (self._is_named_causal or places <= self._hides_later)
+
+    def is_open_decoder(self, attention: Attention, mask: _Mask) -> bool:
+        """True where all tokens see each other before a cross-attention, and nothing says whether they may."""
+        is_open = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
+        is_in_layer = attention.role == "decoder" and _layer(attention) in self._decoder_layers
+        return is_open and is_in_layer and self._causal is None
 
     def is_turned_over(self, attention: Attention, mask: _Mask) -> bool:
         """True where tokens see themselves and later ones alone, and nothing says or shows that this is meant."""
@@ -347,17 +371,19 @@ def _findings(
     mask = None if expected is None else expected_of(attention, expected)
     if "not_read" not in attention.remarks and masks:
         if _seem_heads_first(attention, padding):
-            of_masks.append(_remark(attention, "heads_or_sequences"))
+            of_masks.append(finding_of(attention, "heads_or_sequences"))
         if mask is not None and not attention.is_cross:
             of_masks += _beside_expected(attention, mask, _all_tokens(attention, padding))
         elif not _is_not_judged(attention):
             of_masks += _of_the_masks(attention, masks, said)
             of_masks += _of_documents(masks)
+            if attention.shape[2] > 1 and all(said.is_open_decoder(attention, mask) for mask in masks):
+                of_masks.append(finding_of(attention, "open_decoder"))
             if _has_sequences_at_heads(attention):
                 can_be_seen = any(finding.rule == "visible_padding" for finding in of_masks)
                 severity: Severity = "error" if can_be_seen else "warning"
                 of_masks = [finding for finding in of_masks if finding.rule != "visible_padding"]
-                of_masks.append(replace(_remark(attention, "sequences_at_heads"), severity=severity))
+                of_masks.append(replace(finding_of(attention, "sequences_at_heads"), severity=severity))
     for finding in of_masks:
         found.setdefault(finding.rule, finding)
     return tuple(sorted(found.values(), key=lambda finding: SEVERITIES.index(finding.severity)))
@@ -489,148 +515,10 @@ def _turned_is_right(case: MaskCase) -> bool:
     return not any(finding.severity == "error" for finding in lint(case.with_allowed(~case.allowed)))
 
 
-@dataclass(frozen=True)
-class Said:
-    """The title of a remark, its severity, the reason, and the remedy."""
-
-    title: str
-    severity: Severity
-    why: str
-    mend: str
-
-
-REMARKS: Mapping[str, Said] = {
-    "contradicted_flag": Said(
-        "The flag contradicts the mask",
-        "error",
-        "is_causal=True says that the mask is causal, PyTorch takes its word and hides later keys, and the mask "
-        "that was passed, which is another one, is never read.",
-        "Pass is_causal=False beside a mask that is not the causal one.",
-    ),
-    "nan_in_mask": Said(
-        "The mask holds NaN",
-        "error",
-        "A mask that is added holds NaN, as 0 * -inf gives it, and every weight of its rows becomes NaN.",
-        "Fill blocked cells of a zero mask with -inf in place of multiplying by it.",
-    ),
-    "ones_and_zeros": Said(
-        "A mask of ones and zeros is added",
-        "error",
-        "A float mask is added to the scores, so 1 raises a score by 1, 0 leaves it, and nothing is blocked.",
-        "Pass a boolean mask, mask.bool(), or 0 and -inf.",
-    ),
-    "multiplied_by_zero": Said(
-        "Blocked scores are 0 and not -inf",
-        "error",
-        "The scores are multiplied by a mask, and the softmax gives a score of 0 the weight of any other number.",
-        "Use scores.masked_fill(~mask, -inf) before the softmax.",
-    ),
-    "changed_after_softmax": Said(
-        "The weights are changed after the softmax",
-        "warning",
-        "What is masked after the softmax took part in it, so the weights of a row no longer sum to 1.",
-        "Mask the scores before the softmax.",
-    ),
-    "softmax_over_queries": Said(
-        "The softmax goes over the queries",
-        "error",
-        "The weights of each key sum to 1 and not those of each query, so that tokens compete for the wrong thing "
-        "and later queries change what earlier ones get.",
-        "Take the softmax over the last axis, dim=-1.",
-    ),
-    "softmax_over_heads": Said(
-        "The softmax goes over another axis",
-        "error",
-        "The weights of a query do not sum to 1 over its keys.",
-        "Take the softmax over the last axis, dim=-1.",
-    ),
-    "heads_across_tokens": Said(
-        "Heads are cut across tokens",
-        "error",
-        "A tensor (B, T, D) is viewed as (B, H, T, D / H), or heads are joined to (B, T, D), without a transpose, "
-        "so that a row holds numbers of several tokens, also of later ones, and no mask can keep them out.",
-        "Use x.view(B, T, H, -1).transpose(1, 2), and transpose(1, 2) again before the heads are joined.",
-    ),
-    "own_memory": Said(
-        "A cross-attention reads its own sequence",
-        "warning",
-        "Its keys were computed from the same tokens as its queries, as in decoder(x, memory=x), so that it is a "
-        "second self-attention; without a causal mask of its own each token sees those that come later.",
-        "Pass what an encoder came to as the memory; a model without one needs no cross-attention.",
-    ),
-    "two_fills": Said(
-        "Two fills were added",
-        "warning",
-        "Some cells are blocked by a number and others by -inf, as where two masks of the lowest number are added; "
-        "a row that is -inf throughout is NaN in PyTorch's softmax.",
-        "Combine masks with & before they become numbers.",
-    ),
-    "heads_or_sequences": Said(
-        "Heads and sequences share an axis",
-        "note",
-        "The mask hides the padding of each sequence only if the heads come first in that axis; if the "
-        "sequences do, it was repeated in the wrong order, and padding can be seen.",
-        "For sequences first use mask.repeat_interleave(n_heads, 0), for heads first mask.repeat(n_heads, 1, 1).",
-    ),
-    "sequences_at_heads": Said(
-        "The padding of sequences stands at heads",
-        "warning",
-        "Each head hides keys of its own, alike in every sequence, as a mask of shape (B, 1, T) does beside as "
-        "many heads.",
-        "Give the mask an axis for the heads: mask[:, None, None, :].",
-    ),
-    "weighted_after_softmax": Said(
-        "The weights are changed once more after the softmax",
-        "note",
-        "Sums over heads, as in talking heads, or products and sums with numbers that block nothing meet the "
-        "values: the weights are those before.",
-        "Nothing to fix if it is meant.",
-    ),
-    "sums_below_one": Said(
-        "The weights of a row do not sum to 1",
-        "note",
-        "What is left goes to no key, as in a softmax with 1 added to its sum.",
-        "Nothing to fix if it is meant.",
-    ),
-    "part": Said(
-        "This is a part of an attention",
-        "note",
-        "Its module computes several softmaxes in one call, of which this one has some of the heads, queries or "
-        "keys, so its mask is not judged.",
-        "Nothing to fix.",
-    ),
-    "own_keys": Said(
-        "Each query has keys of its own",
-        "note",
-        "Its weights meet other values for each query, as where a sequence is pooled or an expert is chosen, so "
-        "that a column is no single key, and its mask is not judged.",
-        "Nothing to mend.",
-    ),
-    "not_read": Said(
-        "The mask was not read",
-        "note",
-        "The weights are not those that the mask, as far as it was followed, leads to, so it is not judged.",
-        "Nothing to fix: say what it should be by expected=.",
-    ),
-    "scores_changed": Said(
-        "The scores are changed by a function",
-        "note",
-        "Between the product and the softmax stands a function other than a mask or a bias, such as a soft cap.",
-        "Nothing to fix if it is meant.",
-    ),
-}
-"""The words for each remark of an ``Attention``."""
-
-
-def _remark(attention: Attention, name: str) -> Finding:
-    said, cells = REMARKS[name], torch.ones(attention.shape[2:], dtype=torch.bool)
-    return Finding(name, said.title, said.severity, cells, said.why, said.mend)
-
-
 def _of_the_call(attention: Attention) -> Iterator[Finding]:
     """Yield the findings that the call itself shows, whatever its mask is."""
     cells = torch.ones(attention.shape[2:], dtype=torch.bool)
-    yield from (_remark(attention, remark) for remark in attention.remarks)
+    yield from (finding_of(attention, remark) for remark in attention.remarks)
     if attention.weights is not None and bool(attention.weights.isnan().any()):
         why = "A weight that is not a number spreads to every token in the next layer."
         mend = "Leave each query at least one key, or give rows without a key weights of zero."

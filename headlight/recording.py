@@ -22,8 +22,8 @@ from torch import Tensor
 from headlight.attentions import Attention, Role
 from headlight.call import Kind
 from headlight.expressions import from_json, is_sound, to_json
-from headlight.findings import REMARKS
 from headlight.inputs import Inputs
+from headlight.remarks import REMARKS
 from headlight.roles import with_named_roles
 from headlight.stages import Stage
 from model.safetensors_header import read_header

@@ -355,14 +355,16 @@ def crossing(forgets, title=""):
 
 
 def both_stacks(title="", **given):
-    """A source whose padding is given by ``nn.Transformer``'s own arguments."""
+    """A source and a target whose masks are given by ``nn.Transformer``'s own arguments."""
     model = seeded(lambda: nn.Transformer(WIDTH, N_HEADS, 1, 1, 32, batch_first=True))
     model.encoder.use_nested_tensor = False  # it warns
-    return Case(model, (vectors(), vectors(2, 4)), {"tgt_mask": ~causal(4), **given}, {}, title)
+    return Case(model, (vectors(), vectors(2, 4)), given, {}, title)
 
 
 CORRECT = {
-    "source padding, in both stacks": both_stacks(src_key_padding_mask=RIGHT, memory_key_padding_mask=RIGHT),
+    "source padding, in both stacks": both_stacks(
+        tgt_mask=~causal(4), src_key_padding_mask=RIGHT, memory_key_padding_mask=RIGHT
+    ),
     "causal by a flag": of(partial(sdpa, is_causal=True)),
     "causal by a flag, heads along one axis": of(one_head_each),
     "causal, added": masked(torch.zeros(T, T).masked_fill(~causal(T), LOW)),
@@ -609,7 +611,10 @@ BUGS = {
         told={"expected": per_item(IMAGES, causal(T))},
     ),
     "source padding forgotten": crossing(forgets=True, title="Padding can be seen"),
-    "source padding forgotten in the encoder": both_stacks("Padding can be seen", memory_key_padding_mask=RIGHT),
+    "source padding forgotten in the encoder": both_stacks(
+        "Padding can be seen", tgt_mask=~causal(4), memory_key_padding_mask=RIGHT
+    ),
+    "the target's mask forgotten": both_stacks("The decoder sees later tokens"),
     "a sink that sees the future": of(
         lambda q, k, v: torch.cat([q @ k.mT / 2, q.new_zeros(len(q), N_HEADS, T, 1)], -1).softmax(-1)[..., :-1] @ v,
         "The future can be seen",
