@@ -297,11 +297,15 @@ class _Said:
         places = {(_kind(attention), attention.shape, item) for item in mask.items}
         return sees_all and (self._is_named_causal or places <= self._hides_later)
 
-    def is_open_decoder(self, attention: Attention, mask: _Mask) -> bool:
-        """True where all tokens see each other before a cross-attention, and nothing says whether they may."""
+    def unusual(self, attention: Attention, mask: _Mask) -> str:
+        """The remark on a mask that is seldom meant where it is; "" where it is usual, or its purpose was said."""
+        if self._causal is not None or attention.shape[2] < 2:
+            return ""
+        if attention.role in ("encoder", "cross"):
+            intent = mask.description.intent
+            return f"causal_{attention.role}" if intent is not None and intent.kind == "causal" else ""
         is_open = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
-        is_in_layer = attention.role == "decoder" and _layer(attention) in self._decoder_layers
-        return is_open and is_in_layer and self._causal is None
+        return "open_decoder" if is_open and _layer(attention) in self._decoder_layers else ""
 
     def is_turned_over(self, attention: Attention, mask: _Mask) -> bool:
         """True where tokens see themselves and later ones alone, and nothing says or shows that this is meant."""
@@ -377,8 +381,9 @@ def _findings(
         elif not _is_not_judged(attention):
             of_masks += _of_the_masks(attention, masks, said)
             of_masks += _of_documents(masks)
-            if attention.shape[2] > 1 and all(said.is_open_decoder(attention, mask) for mask in masks):
-                of_masks.append(finding_of(attention, "open_decoder"))
+            unusual = {said.unusual(attention, mask) for mask in masks}
+            if len(unusual) == 1 and "" not in unusual:
+                of_masks.append(finding_of(attention, unusual.pop()))
             if _has_sequences_at_heads(attention):
                 can_be_seen = any(finding.rule == "visible_padding" for finding in of_masks)
                 severity: Severity = "error" if can_be_seen else "warning"

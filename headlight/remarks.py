@@ -101,6 +101,18 @@ REMARKS: Mapping[str, Remark] = {
         "predict.",
         "Pass a causal mask, which is tgt_mask in nn.Transformer, unless all tokens are predicted at once.",
     ),
+    "causal_encoder": Remark(
+        "The encoder hides later tokens",
+        "note",
+        "Its text is complete before the decoder writes, so that its tokens may see each other in both directions.",
+        "Leave the mask out, which is src_mask in nn.Transformer, unless the source comes as a stream.",
+    ),
+    "causal_cross": Remark(
+        "The cross-attention hides later tokens",
+        "note",
+        "Each query sees the source only up to its own number, though the source is complete before it.",
+        "Leave the mask out, which is memory_mask in nn.Transformer, unless source and target run side by side.",
+    ),
     "sequences_at_heads": Remark(
         "The padding of sequences stands at heads",
         "warning",

@@ -615,6 +615,12 @@ BUGS = {
         "Padding can be seen", tgt_mask=~causal(4), memory_key_padding_mask=RIGHT
     ),
     "the target's mask forgotten": both_stacks("The decoder sees later tokens"),
+    "a causal mask in the encoder": both_stacks(
+        "The encoder hides later tokens", tgt_mask=~causal(4), src_mask=~causal(T)
+    ),
+    "a causal mask in the cross-attention": both_stacks(
+        "The cross-attention hides later tokens", tgt_mask=~causal(4), memory_mask=~causal(T)[:4]
+    ),
     "a sink that sees the future": of(
         lambda q, k, v: torch.cat([q @ k.mT / 2, q.new_zeros(len(q), N_HEADS, T, 1)], -1).softmax(-1)[..., :-1] @ v,
         "The future can be seen",
