@@ -304,8 +304,9 @@ class _Said:
         if attention.role in ("encoder", "cross"):
             intent = mask.description.intent
             return f"causal_{attention.role}" if intent is not None and intent.kind == "causal" else ""
-        is_open = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
-        return "open_decoder" if is_open and _layer(attention) in self._decoder_layers else ""
+        is_in_decoder = _layer(attention) in self._decoder_layers
+        is_open = is_in_decoder and bool((mask.allowed | mask.description.tokens.key_is_padding).all())
+        return "open_decoder" if is_open else ""
 
     def is_turned_over(self, attention: Attention, mask: _Mask) -> bool:
         """True where tokens see themselves and later ones alone, and nothing says or shows that this is meant."""
@@ -385,10 +386,7 @@ def _findings(
             if len(unusual) == 1 and "" not in unusual:
                 of_masks.append(finding_of(attention, unusual.pop()))
             if _has_sequences_at_heads(attention):
-                can_be_seen = any(finding.rule == "visible_padding" for finding in of_masks)
-                severity: Severity = "error" if can_be_seen else "warning"
-                of_masks = [finding for finding in of_masks if finding.rule != "visible_padding"]
-                of_masks.append(replace(finding_of(attention, "sequences_at_heads"), severity=severity))
+                of_masks = _with_sequences_at_heads(attention, of_masks)
     for finding in of_masks:
         found.setdefault(finding.rule, finding)
     return tuple(sorted(found.values(), key=lambda finding: SEVERITIES.index(finding.severity)))
@@ -403,6 +401,13 @@ def _has_sequences_at_heads(attention: Attention) -> bool:
     hidden = ~allowed.any(-2, keepdim=True)
     is_by_keys = torch.equal(allowed, allowed.any(1, keepdim=True) & ~hidden)
     return is_by_keys and bool((hidden != hidden[:, :1]).any()) and bool((allowed == allowed[:1]).all())
+
+
+def _with_sequences_at_heads(attention: Attention, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with this cause in place of the padding that can be seen for it."""
+    others = [finding for finding in findings if finding.rule != "visible_padding"]
+    severity: Severity = "warning" if len(others) == len(findings) else "error"
+    return [*others, replace(finding_of(attention, "sequences_at_heads"), severity=severity)]
 
 
 def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens]) -> Iterator[Finding]:
