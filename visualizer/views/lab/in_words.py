@@ -51,9 +51,13 @@ def expression(case: Case) -> None:
         )
 
 
-def beside(case: Case) -> None:
-    """Draw what is wrong with the expression, and what is in force beside it."""
+def complaint(case: Case) -> None:
+    """Draw what is wrong with the expression."""
     complain(str(widget_values.shown_in(_EXPRESSION) or ""), case.context, say("stays"))
+
+
+def in_force(case: Case) -> None:
+    """Draw what is in force beside the painting, below it: the first stroke is not to move the grid."""
     _also_under(case)
     _force(case)
 

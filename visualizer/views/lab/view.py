@@ -93,12 +93,13 @@ def _painting(case: Case) -> None:
         in_words.expression(case)
         intent.render(case)
         paint.heads(case)
-    in_words.beside(case)
+    in_words.complaint(case)
     painting, tools = st.columns([6, 5], gap="medium")
     with painting:
         if case.selection.hidden:
             covered(say("weights"))
         paint.render(case)
+        in_words.in_force(case)
         intent.compare(case)
     with tools:
         _tools(case)

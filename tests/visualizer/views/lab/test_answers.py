@@ -39,6 +39,8 @@ def test_what_is_written_replaces_what_is_in_force_and_a_switch_has_it_back():
     (found,) = pictures(app)["headlight_mask_painter"]["findings"]
     assert found["why"].startswith("5 cells open that should be blocked: query 0 sees key 1.")
     assert (also_under(app).label, also_under(app).value) == ("Also under: causal", False)
+    drawn = [getattr(element.proto, "component_name", element.type) for element in app.main]
+    assert drawn.index("toggle") > drawn.index("headlight_mask_painter"), "a first painting does not move its grid"
     assert "Your mask is in force alone." in said(app)
     also_under(app).set_value(True).run()
     assert in_link(app, "mask") == "causal,custom"
