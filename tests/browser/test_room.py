@@ -49,7 +49,19 @@ def test_presented_by_a_key_in_a_theme_of_the_link_and_printed(open_app):
     expect(page.locator("html")).to_have_attribute(
         "data-drawn", link_of(page)["embed_options"].removesuffix("_theme")
     )
-    on_paper_stands_what_is_shown_in_light(open_app(**SETTINGS))
+    beside = open_app(**SETTINGS)
+    a_formula_is_whole_beside_an_open_sidebar(beside)
+    on_paper_stands_what_is_shown_in_light(beside)
+
+
+def a_formula_is_whole_beside_an_open_sidebar(page: Page) -> None:
+    usual = page.viewport_size
+    page.set_viewport_size({"width": 800, "height": 800})
+    formula = page.locator(".st-key-formula .katex-html .base").last
+    expect(formula).to_be_visible()
+    box = formula.bounding_box()
+    assert box["x"] + box["width"] <= 800
+    page.set_viewport_size(usual)
 
 
 def on_paper_stands_what_is_shown_in_light(page: Page) -> None:
