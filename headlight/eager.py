@@ -17,158 +17,13 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from headlight.einsum import Matrices, arranged, as_matrices, letters_of
 from headlight.modules import Arguments, Function, Keywords
-from headlight.origins import UNKNOWN, Origins
-from headlight.passed_masks import ReadMask, both, compact, read_added
+from headlight.origins import Origins
+from headlight.scores import Axes, Exponentials, Move, Role, Scores, Step, Total
 from model.dataflow import name_of
 
 Handler = Callable[[Arguments, Keywords, Any], None]
-Move = Callable[[Tensor], Tensor]
-Role = Literal["query", "key", "shared"]
-
-
-@dataclass(frozen=True, eq=False)
-class Axes:
-    """The axes of a tensor that are those of an earlier one: told by a view of it that has no numbers but strides.
-
-    Attributes:
-        start: the shape of the earlier one.
-        view: its view, on the device ``meta``; None where numbers were put into another order.
-    """
-
-    start: torch.Size
-    view: Tensor | None
-
-    @staticmethod
-    def of(shape: torch.Size) -> Axes:
-        """Those of a tensor itself."""
-        return Axes(shape, torch.empty(shape, device="meta"))
-
-    def moved(self, move: Move) -> Axes:
-        """Those after a change of shape."""
-        if self.view is None:
-            return self
-        try:
-            view = move(self.view)
-        except RuntimeError:  # it takes numbers to be moved so
-            return replace(self, view=None)
-        is_view = view.untyped_storage()._cdata == self.view.untyped_storage()._cdata
-        return replace(self, view=view if is_view else None)
-
-    def origin(self, axis: int) -> int | None:
-        """The axis of the earlier tensor that one is; None where it is of several, or unknown."""
-        if self.view is None:
-            return None
-        stride, size = self.view.stride(axis), self.view.shape[axis]
-        strides = [math.prod(self.start[i + 1 :]) for i in range(len(self.start))]
-        found = [i for i, of_start in enumerate(strides) if of_start == stride and size <= self.start[i]]
-        return found[-1] if found else None
-
-    def is_new(self, axis: int) -> bool:
-        """True if an axis of size 1 was put beside all those of the earlier tensor."""
-        if self.view is None or self.view.shape[axis] > 1 or self.view.dim() <= len(self.start):
-            return False
-        others = {self.origin(other) for other in range(self.view.dim()) if other != axis % self.view.dim()}
-        return others >= {i for i, size in enumerate(self.start) if size > 1}
-
-    def first(self, axis: int) -> int:
-        """The first place along an axis of the view."""
-        origin = self.origin(axis)
-        if self.view is None or origin is None:
-            return 0
-        return self.view.storage_offset() // max(1, self.view.stride(axis)) % self.start[origin]
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One change of scores.
-
-    Attributes:
-        change: what was done; ``other`` is a function of which no mask can be read.
-        cells: what was added or multiplied, or where True the cells that were filled, in the shape of the scores.
-        number: what they were filled with, or what the added numbers were multiplied with first.
-        name: the other function.
-    """
-
-    change: Literal["added", "filled", "multiplied", "other"]
-    cells: Tensor | None = None
-    number: float = 1.0
-    name: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """A product of queries (..., Tq, Dh) and keys (..., Tk, Dh), and what was done to it since.
-
-    Attributes:
-        query: the queries.
-        key: the keys.
-        roles: the axes of the product.
-        scale: what it is multiplied by.
-        steps: what was done to it, in order.
-        origins: what both were computed from.
-    """
-
-    query: Tensor
-    key: Tensor
-    roles: tuple[Role, ...]
-    scale: float = 1.0
-    steps: tuple[Step, ...] = ()
-    origins: Origins = UNKNOWN
-
-    def then(self, step: Step) -> Scores:
-        """The scores after one more change."""
-        return replace(self, steps=(*self.steps, step))
-
-    def read(self, read: Callable[[Tensor], ReadMask] = read_added) -> ReadMask:
-        """Read the mask of the scores, broadcastable to the last of them.
-
-        Args:
-            read: reads numbers that were added.
-        """
-        found, zeros = ReadMask(), None
-        for step in self.steps:
-            if step.cells is None:
-                found = replace(found, remark=found.remark or "scores_changed")
-                continue
-            cells = compact(step.cells)
-            if step.change == "added":
-                found = both(found, read(cells if step.number == 1.0 else cells * step.number))
-            elif step.change == "filled":
-                fill = None if step.number == -math.inf else step.number
-                found = both(found, ReadMask(allowed=~cells, fill=fill) if bool(cells.any()) else ReadMask())
-            else:
-                zeros = cells == 0
-        if zeros is not None and bool((zeros if found.allowed is None else zeros & found.allowed).any()):
-            found = replace(found, remark=found.remark or "multiplied_by_zero")
-        return found
-
-    def moved(self, move: Move) -> Scores:
-        """The scores in another shape."""
-        steps = (step if step.cells is None else replace(step, cells=move(step.cells)) for step in self.steps)
-        return replace(self, steps=tuple(steps))
-
-
-@dataclass(frozen=True, eq=False)
-class Exponentials:
-    """The exponentials of scores, which become weights when they are divided by their sum.
-
-    Attributes:
-        scores: where the scores came from.
-        masked: the scores, -inf where an exponential was multiplied by zero.
-        axis: the axis that they were normalised along before; None where they were not.
-    """
-
-    scores: Scores
-    masked: Tensor
-    axis: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Total:
-    """The sum of exponentials along an axis, or its logarithm."""
-
-    axis: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +45,6 @@ class Softmax:
     known: Scores | None
     is_plain: bool
     roles: tuple[Role | Literal[""], ...]
-
-
-Matrices = tuple[Tensor, Tensor, Tensor]
-"""Weights (..., Tq, Tk), values (..., Tk, Dv) and their product (..., Tq, Dv)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,7 +206,7 @@ class EagerAttentions:
         if len(operands) != 2 or not isinstance(equation, str) or "->" not in equation:
             return
         left, right = operands
-        one, other, result = _letters(equation, left.dim(), right.dim())
+        one, other, result = letters_of(equation, left.dim(), right.dim())
         summed = [letter for letter in one if letter in other and letter not in result]
         if len(summed) == 1 and right.dim() == 2 and summed[0] != one[-1] and self._of(left) is not None:
             self._mixed((left,), {}, output)
@@ -371,7 +222,7 @@ class EagerAttentions:
 
         def matrices(weights: Tensor) -> Matrices | None:
             factors = ((left, one), (right, other))[:: 1 if weights is left else -1]
-            return _as_matrices(summed[0], *factors, (output, result))
+            return as_matrices(summed[0], *factors, (output, result))
 
         if self._to_values(factors[0], factors[1], matrices):
             return
@@ -384,8 +235,8 @@ class EagerAttentions:
         shared = [letter for letter in result if letter not in (query, key)]
         roles: dict[str, Role] = {**dict.fromkeys(shared, "shared"), query: "query", key: "key"}
         scores = Scores(
-            _arranged(left.detach(), one, [*shared, query, *summed]),
-            _arranged(right.detach(), other, [*shared, key, *summed]),
+            arranged(left.detach(), one, [*shared, query, *summed]),
+            arranged(right.detach(), other, [*shared, key, *summed]),
             tuple(roles[letter] for letter in result),
             origins=self._origins(left, right),
         )
@@ -687,45 +538,6 @@ def _placed_in(scores: Tensor, index: Any, step: Step) -> Step:  # noqa: ANN401
 def _is_same_for_keys(cells: Tensor, scores: Tensor) -> bool:
     """True for numbers that all keys of a query share, so that the softmax takes no notice of them."""
     return scores.shape[-1] > 1 and (cells.dim() == 0 or cells.shape[-1] == 1)
-
-
-def _letters(equation: str, *n_axes: int) -> list[list[str]]:
-    """The letters of the axes of both operands and of the result of an einsum, "..." as capitals of its own."""
-    operands, _, result = equation.replace(" ", "").partition("->")
-    texts = [*operands.split(","), result]
-    n_more = [n - len(text.replace("...", "")) for text, n in zip(texts[:-1], n_axes, strict=True)]
-    most = max((n for n, text in zip(n_more, texts[:-1], strict=True) if "..." in text), default=0)
-    more = [f"{i}" for i in range(most)]
-    found = []
-    for text, n in zip(texts, (*n_more, most), strict=True):
-        first, dots, last = text.partition("...")
-        found.append([*first, *(more[most - n :] if dots else []), *last])
-    return found
-
-
-def _arranged(tensor: Tensor, letters: list[str], wanted: list[str]) -> Tensor:
-    """A tensor with its axes in another order, and one of size 1 for each that it has not."""
-    order = [letter for letter in wanted if letter in letters]
-    arranged = tensor.permute([letters.index(letter) for letter in order])
-    return arranged[tuple(slice(None) if letter in letters else None for letter in wanted)]
-
-
-def _as_matrices(key: str, *lettered: tuple[Tensor, list[str]]) -> Matrices | None:
-    """The weights, the values and the product of an einsum as matrices, by the letters of their axes.
-
-    None where more is summed over than the axis ``key``, which both factors have.
-    """
-    (weights, of_weights), (values, of_values), (product, of_product) = lettered
-    queries = [letter for letter in of_weights if letter in of_product and letter not in of_values]
-    columns = [letter for letter in of_values if letter in of_product and letter not in of_weights]
-    if not queries or len(columns) != 1 or {*of_weights, *of_values} - {key, *of_product}:
-        return None
-    shared = [letter for letter in of_product if letter not in (queries[-1], columns[0])]
-    return (
-        _arranged(weights, of_weights, [*shared, queries[-1], key]),
-        _arranged(values, of_values, [*shared, key, columns[0]]),
-        _arranged(product, of_product, [*shared, queries[-1], columns[0]]),
-    )
 
 
 def _axis(args: Arguments, kwargs: Keywords) -> int | None:
