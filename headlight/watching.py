@@ -20,12 +20,13 @@ from torch.overrides import TorchFunctionMode
 from headlight import known_functions
 from headlight.attentions import Attention, Keep
 from headlight.call import NoSuchPartError
+from headlight.drafts import EagerDraft, aside
 from headlight.eager import EagerAttentions, Softmax
 from headlight.inputs import inputs_of
 from headlight.masks.mask_case import listed
 from headlight.modules import Arguments, Function, Keywords, RunningModules
 from headlight.origins import FollowedOrigins
-from headlight.recorder import NAMED_ATTENTION, EagerDraft, Options, Recorder, aside
+from headlight.recorder import NAMED_ATTENTION, Options, Recorder
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
 from model.dataflow import name_of
