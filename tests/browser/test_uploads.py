@@ -81,7 +81,7 @@ def upload(page: Page, name: str, content: bytes) -> None:
     for _ in range(5):
         try:
             with page.expect_response(is_upload, timeout=PATIENCE):
-                page.locator(".st-key-mask_file input[type=file]").set_input_files(file)
+                page.locator("[class*=st-key-mask_file] input[type=file]").set_input_files(file)
         except TimeoutError:
             continue
         return

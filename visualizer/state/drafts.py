@@ -17,6 +17,16 @@ def put_by_before(name: str) -> object:
     return st.session_state.get(f"_{name}")
 
 
+def key_of_next(field: str) -> str:
+    """Return the key of a field for files: another one once its file is counted, so that it is empty again."""
+    return f"{field}_{put_by_before(f'{field}_count') or 0}"
+
+
+def count_file(field: str) -> None:
+    """Note that the file of a field is done with."""
+    put_by(f"{field}_count", int(str(put_by_before(f"{field}_count") or 0)) + 1)
+
+
 def secret_of_session() -> str:
     """Return a random text that this session and its page alone know."""
     secret = put_by_before("session_secret")

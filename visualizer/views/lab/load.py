@@ -91,7 +91,7 @@ def _text(of_link: str) -> str:
 def _kept(name: str, called: str) -> Upload | None:
     """The file that a link calls so, read once by a session; or the one that is in this session alone."""
     file = drafts.put_by_before(name)
-    if isinstance(file, Upload) and called in ("", file.called):
+    if isinstance(file, Upload) and called == file.called:
         return file
     found = uploads.find(called)
     drafts.put_by(name, found)
@@ -102,6 +102,11 @@ def _kept(name: str, called: str) -> Upload | None:
 
 def _file(called: str) -> Upload | None:
     """The file that is uploaded, or that a link calls so."""
+    file = _kept(_FILE, called)
+    held = widget_values.shown_in(drafts.key_of_next(_FILE))
+    if held is not None and (file is None or file.name != getattr(held, "name", "")):
+        drafts.count_file(_FILE)  # after Back: the field would go on to name what is not read any more
+    key = drafts.key_of_next(_FILE)
 
     def keep(upload: Any) -> None:  # noqa: ANN401 - what Streamlit has of a file; None for none
         file = None if upload is None else uploads.keep(upload.name, upload.getvalue())
@@ -110,12 +115,11 @@ def _file(called: str) -> Upload | None:
 
     upload = st.file_uploader(
         say("upload"),
-        key=_FILE,
+        key=key,
         max_upload_size=MAX_BYTES // 2**20,
         help=say("upload_help", endings=", ".join(ENDINGS)),
-        on_change=state.on_change(_FILE, keep),
+        on_change=state.on_change(key, keep),
     )
-    file = _kept(_FILE, called)
     if file is not None and upload is None:  # its field forgets it off the page
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(say("kept", name=markdown_safe(visible_whole(file.name))), width="content")

@@ -55,7 +55,7 @@ _WAITING = "watched_waiting"
 _AGREED = "watched_agreed"
 _OPEN = "watched_opened"
 _REFUSED = "watched_refused"
-_N_UPLOADS = "watched_uploads"
+_UPLOAD = "watched_upload"
 _ANOTHER = "watched_another"
 _FILES: Cache[tuple[str, str, int, int], WatchedRun] = Cache(_MEMORY, size=lambda run: run.n_bytes)
 _UPLOADS: WeakValueDictionary[str, WatchedRun] = WeakValueDictionary()
@@ -253,8 +253,7 @@ def _checked(trace: headlight.Trace, title: str) -> WatchedRun:
 
 
 def _upload() -> None:
-    n_uploads = drafts.put_by_before(_N_UPLOADS) or 0
-    key = f"watched_upload_{n_uploads}"  # another one after each, so that none of them keeps its file
+    key = drafts.key_of_next(_UPLOAD)
     st.file_uploader(
         say("upload"),
         type="headlight",
@@ -288,7 +287,7 @@ def _take(upload: object) -> None:
     if upload is None:
         return
     widget_values.give(_ANOTHER, False)
-    drafts.put_by(_N_UPLOADS, int(str(drafts.put_by_before(_N_UPLOADS) or 0)) + 1)
+    drafts.count_file(_UPLOAD)
     drafts.put_by(_REFUSED, None)
     if _TIMES_OF_UPLOAD * int(getattr(upload, "size", 0)) > ASKS_FROM:
         drafts.put_by(_WAITING, upload)

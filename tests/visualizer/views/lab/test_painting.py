@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -226,6 +227,17 @@ def test_an_uploaded_array_is_kept_for_its_link(tmp_path, monkeypatch):
     later.button(key="remove_file").click().run()
     assert "array_file" not in later.query_params
     assert "An array" not in said(later)
+
+
+def test_after_back_to_before_an_upload_its_file_is_not_read():
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    before = urlencode({name: in_link(app, name) for name in app.query_params})
+    app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
+    assert "An array of **2 × 2**" in said(app)
+    tell(app, "page_keys", "went", {"search": f"?{before}", "seq": 0})
+    assert_healthy(app)
+    assert "An array" not in said(app)
+    assert not app.file_uploader[0].value
 
 
 def test_a_file_that_the_server_lost_was_not_taken_away(monkeypatch):
