@@ -164,9 +164,12 @@ def _layers(weights: ArrayLike | Tensor | Sequence[Tensor]) -> Tensor:
         each = [layer[0] if layer.dim() == 4 else layer for layer in weights]
         if len({layer.shape for layer in each}) > 1 or not each:
             raise ValueError(say("layers_differ"))
-        values = torch.stack([layer.detach().cpu().float() for layer in each])
+        values = torch.stack(list(map(_tensor, each)))
     else:
-        values = _tensor(weights).float()
+        values = _tensor(weights)
+    if values.is_complex():
+        raise ValueError(say("complex"))
+    values = values.float()
     if not 2 <= values.dim() <= 4 or 0 in values.shape:
         raise ValueError(say("shape", shape=tuple(values.shape)))
     values = values[(None,) * (4 - values.dim())]

@@ -91,6 +91,8 @@ def test_keys_can_be_other_tokens():
         ({"weights": torch.eye(3), "mask": "causal"}, "An array of numbers is needed, and this is a str."),
         ({"weights": torch.empty(3, 3, device="meta")}, "An array of numbers is needed, and this is a Tensor."),
         ({"weights": torch.ones(3)}, "and these are (3,)"),
+        ({"weights": torch.eye(3) + 0j}, "Weights are real numbers, and these are complex."),
+        ({"weights": [torch.eye(3) + 0j]}, "Weights are real numbers, and these are complex."),
         ({"weights": torch.ones(2, 0, 0)}, "none of them empty"),
         ({"weights": torch.eye(3), "tokens": ["a"]}, "The number of texts is 1, and that of queries is 3."),
         (
