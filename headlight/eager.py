@@ -17,10 +17,10 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from headlight.eager_scores import Axes, Exponentials, Move, Role, Scores, Step, Total
 from headlight.einsum import Matrices, arranged, as_matrices, letters_of
 from headlight.modules import Arguments, Function, Keywords
 from headlight.origins import Origins
-from headlight.scores import Axes, Exponentials, Move, Role, Scores, Step, Total
 from model.dataflow import name_of
 
 Handler = Callable[[Arguments, Keywords, Any], None]

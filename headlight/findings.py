@@ -106,6 +106,11 @@ class _Mask:
     knows_padding: bool = True
 
     @property
+    def sees_all(self) -> bool:
+        """True if every query sees every key, padding aside."""
+        return bool((self.allowed | self.description.tokens.key_is_padding).all())
+
+    @property
     def where(self) -> str:
         """``item 0, head 2``; "" for all of them."""
         parts = [_numbered("item", self.items)] if len(self.items) < self.n_items else []
@@ -285,8 +290,7 @@ class _Said:
         """True where a mask must hide later tokens."""
         if attention.role in ("cross", "encoder") or _is_not_judged(attention):
             return False
-        sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
-        if sees_all and not self._is_of_tokens(attention):
+        if (sees_all := mask.sees_all) and not self._is_of_tokens(attention):
             return False
         if self._causal is not None:
             return self._causal
@@ -304,18 +308,14 @@ class _Said:
         if attention.role in ("encoder", "cross"):
             intent = mask.description.intent
             return f"causal_{attention.role}" if intent is not None and intent.kind == "causal" else ""
-        is_in_decoder = _layer(attention) in self._decoder_layers
-        is_open = is_in_decoder and bool((mask.allowed | mask.description.tokens.key_is_padding).all())
-        return "open_decoder" if is_open else ""
+        return "open_decoder" if _layer(attention) in self._decoder_layers and mask.sees_all else ""
 
     def is_turned_over(self, attention: Attention, mask: _Mask) -> bool:
-        """True where tokens see themselves and later ones alone, and nothing says or shows that this is meant."""
-        if self._causal is not None or self._causal_sizes or self.is_causal(attention, mask):
+        """True where tokens see themselves and later ones alone, and no attention of the pass is causal."""
+        if self._causal is not None or self._causal_sizes or attention.role in ("cross", "encoder"):
             return False
-        is_other = attention.role in ("cross", "encoder") or "softmax_over_queries" in attention.remarks
-        if is_other or _is_not_judged(attention):
-            return False
-        return _is_one_of(mask, [torch.ones_like(mask.allowed).triu()])
+        is_later = _is_one_of(mask, [torch.ones_like(mask.allowed).triu()])
+        return is_later and "softmax_over_queries" not in attention.remarks
 
     def _is_of_tokens(self, attention: Attention) -> bool:
         """False where sequences share their keys, or where those that hide later tokens have other sizes."""
@@ -448,14 +448,13 @@ def _of_documents(masks: Sequence[_Mask]) -> Iterator[Finding]:
 
 def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> Iterator[Finding]:
     has_nan = attention.weights is not None and bool(attention.weights.isnan().any())
-    turned = [said.is_turned_over(attention, mask) for mask in masks]
     cases = [
-        _case(attention, mask, is_turned or said.is_causal(attention, mask))
-        for mask, is_turned in zip(masks, turned, strict=True)
+        _case(attention, mask, said.is_causal(attention, mask) or said.is_turned_over(attention, mask))
+        for mask in masks
     ]
     found = [lint(case) for case in cases]
     is_inverted = any(finding.rule == "inverted" for findings in found for finding in findings)
-    for mask, case, findings, is_turned in zip(masks, cases, found, turned, strict=True):
+    for mask, case, findings in zip(masks, cases, found, strict=True):
         if is_inverted and not any(finding.rule == "inverted" for finding in findings) and _turned_is_right(case):
             continue
         for finding in findings:
@@ -467,7 +466,7 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
                 why = "Where no other key is left, all weight goes to one key, whose fill is the highest."
                 mend = "Nothing to mend if it is meant."
                 finding = replace(finding, title="One key is a last resort", severity="note", why=why, mend=mend)
-            if finding.rule == "transposed" and is_turned:
+            if finding.rule == "transposed" and case.causal and not said.is_causal(attention, mask):
                 mend = f"{finding.mend} Nothing to mend in a model that reads from right to left."
                 finding = replace(finding, severity="warning", mend=mend)
             if finding.rule == "aligned_top_left" and not attention.is_causal:

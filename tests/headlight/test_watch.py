@@ -490,7 +490,7 @@ def test_an_error_of_the_watcher_becomes_a_note_and_the_model_goes_on(monkeypatc
 
     model, x = small()
     plain = model(x)
-    for module in ("recorder", "drafts"):
+    for module in ("recorder", "eager_drafts"):
         monkeypatch.setattr(f"headlight.{module}.different_heads", broken)
     for watched in (model, stacked(written_out())):
         with headlight.watch(watched, keep="all") as trace:
