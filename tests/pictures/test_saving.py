@@ -146,6 +146,26 @@ def test_a_figure_is_as_wide_and_as_dark_as_is_chosen(show_link: ShowLink):
     assert not list(svg.iter(f"{SVG}b"))
 
 
+def test_the_fields_stay_in_their_place_while_the_preview_gets_another_height(show_link: ShowLink):
+    page = show_link(**HEADS)
+    dialog = open_dialog(page, key_of_heads(page))
+    figure(page, dialog)
+    preview, legend = dialog.get_by_role("img"), dialog.get_by_label("Legend")
+    drawn, height, place = preview.get_attribute("src"), height_of(preview), legend.bounding_box()
+    dialog.get_by_label("Width").select_option("column")
+    expect(preview).not_to_have_attribute("src", str(drawn))
+    assert height_of(preview) != height
+    assert legend.bounding_box() == place
+
+
+def height_of(preview: Locator) -> float:
+    """The height that an image has once it is decoded."""
+    height: float = preview.evaluate(
+        "async (image) => (await image.decode(), image.getBoundingClientRect().height)"
+    )
+    return height
+
+
 def test_a_figure_of_lines_has_every_line_and_says_whose_it_is(show_link: ShowLink):
     page = show_link(**HEADS | {"text": " ".join("abcdefghij" * 4), "drawn": "lines"})
     key = key_of_heads(page)
