@@ -92,7 +92,7 @@ def cells_of(row: Judged) -> tuple[str, ...]:
 def _heads(row: Judged) -> str:
     n_heads, n_keys = row.attention.n_heads, row.attention.key_heads
     heads = f"{n_heads} head{'s' if n_heads > 1 else ''}"
-    return heads if n_keys == n_heads else f"{heads} share {n_keys} key/value head{'s' if n_keys > 1 else ''}"
+    return heads if n_keys >= n_heads else f"{heads} share {n_keys} key/value head{'s' if n_keys > 1 else ''}"
 
 
 def _sizes(row: Judged) -> str:

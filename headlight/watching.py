@@ -28,6 +28,7 @@ from headlight.modules import Arguments, Function, Keywords, RunningModules
 from headlight.origins import FollowedOrigins
 from headlight.recorder import NAMED_ATTENTION, Options, Recorder
 from headlight.stages import StageBytes, Stages
+from headlight.torchscript import as_python
 from headlight.trace import Trace
 from model.dataflow import name_of
 from model.tracing import Edit
@@ -149,6 +150,7 @@ class _Watcher(TorchFunctionMode):
         self._attention_modules: list[tuple[nn.Module, int]] = []
         self._kernels: list[str] = []
         self._seen_instead: dict[str, str] = {}
+        self._scripts: dict[str, None] = {}
         self._fused: nn.Module | None = None
         self._is_repeating = False
         self.refused: NoSuchPartError | None = None
@@ -165,6 +167,7 @@ class _Watcher(TorchFunctionMode):
                     f"{compiled} is compiled by torch.compile: it ran as the Python that it was compiled from, so "
                     "its numbers can differ in the last digits."
                 )
+            stack.enter_context(as_python(self._scripts))
             stack.enter_context(
                 self._modules.followed(partial(self._aside, self._entered), partial(self._aside, self._left))
             )
@@ -200,6 +203,11 @@ class _Watcher(TorchFunctionMode):
             self._trace.note(f"TorchScript compiled {scripts[0] or 'the model'}: what runs in it is not seen.")
         if not len(self._trace) and not self._trace.notes and self._has_run:
             self._trace.note(f"In {type(self._model).__name__} {self._instead('')}.")
+        if self._scripts:
+            names = _few(list(self._scripts))
+            self._trace.note(
+                f"{names}, compiled by TorchScript, ran as Python: numbers can differ in the last digits."
+            )
 
     def __torch_function__(
         self, function: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
@@ -385,4 +393,8 @@ def compiled_modules(named: Mapping[str, nn.Module]) -> str:
         for name, module in named.items()
         if type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
     ]
-    return listed(names[:3] if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
+    return _few(names)
+
+
+def _few(names: Sequence[str]) -> str:
+    return listed(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])

@@ -677,6 +677,43 @@ def test_what_torchscript_compiled_is_named(compiled):
     assert not any("nothing can look into" in note for note in trace.notes)
 
 
+def capped(scores: torch.Tensor) -> torch.Tensor:
+    return (scores / 5.0).tanh() * 5.0
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_function_that_torchscript_compiled_is_seen_as_the_python_that_it_was_compiled_from():
+    call, script = torch.jit.ScriptFunction.__call__, torch.jit.script(capped)
+    x = vectors()
+    traces = []
+    for cap in (capped, script):
+        model = stacked(written_out(lambda scores, cap=cap: cap(scores).masked_fill(LATER_BLOCKED, -math.inf)))
+        with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+            output = model(x)
+        with torch.no_grad():
+            torch.testing.assert_close(output, model(x))
+        traces.append(trace)
+    python, compiled = traces
+    assert [each.scale for each in compiled] == [each.scale for each in python]
+    assert compiled[0].query is not None
+    assert list(compiled.stages) == list(python.stages)
+    assert not python.notes
+    assert compiled.notes == (
+        "capped, compiled by TorchScript, ran as Python: numbers can differ in the last digits.",
+    )
+    assert torch.jit.ScriptFunction.__call__ is call
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_function_that_was_traced_stays_compiled():
+    x, factors = vectors(), [2.0]
+    traced = torch.jit.trace(lambda x: x * factors[0], (x,))
+    factors[0] = 3.0
+    with headlight.watch(stacked(CAUSAL["sdpa flag"], 1)) as trace:
+        assert torch.equal(traced(x), 2.0 * x)
+    assert not trace.notes
+
+
 @pytest.mark.parametrize("attend", [CAUSAL["sdpa flag"], CAUSAL["masked_fill"]])
 def test_an_exported_program_is_seen_as_the_model_that_it_was_exported_from(attend):
     model, x = stacked(attend, n_layers=1), vectors()

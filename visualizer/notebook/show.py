@@ -229,7 +229,7 @@ def _of_trace(trace: Trace, title: str, selection: Selection, *, are_named: bool
     watched = WatchedRun(trace, title)
     kinds = [kind for kind in watched.kinds if kind[0].weights is not None]
     if not kinds:
-        raise ValueError(say("no_weights"))
+        raise ValueError(say("no_weights") if watched.kinds else " ".join((say("no_attention"), *trace.notes)))
     n_weights = sum(prod(each.shape[1:]) for kind in kinds for each in kind)
     if n_weights > MOST:
         raise ValueError(say("too_many", n_weights=n_weights, most=MOST))

@@ -223,6 +223,11 @@ def test_a_trace_says_what_it_can_when_there_is_nothing_or_too_much_to_draw():
     assert "<iframe" not in shapes._repr_html_()
     with pytest.raises(ValueError, match="No weights were kept"):
         headlight.show(shapes)
+    model = torch.nn.Tanh()
+    with headlight.watch(model) as empty:
+        model(torch.ones(1, 3))
+    with pytest.raises(ValueError, match=r"^No attention was seen\. In Tanh no softmax was followed"):
+        headlight.show(empty)
     with pytest.raises(ValueError, match="With a trace only places can be chosen"):
         headlight.show(watched(), text="a")
     large = watched(n_tokens=4)
