@@ -12,8 +12,9 @@ from headlight.attentions import Attention
 from model import CombinedMask, MaskInputs, Trace, build_masks
 from model.config import Architecture
 from visualizer.components.axis import Axis, SequenceName
+from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
-from visualizer.runs.seen import cut, named, own_masks, scores_of, seen_run, stages_of, without_sinks
+from visualizer.runs.seen import cut, kind_of, own_masks, scores_of, seen_run, stages_of, without_sinks
 from visualizer.runs.tokens import TokenSequence
 from visualizer.runs.watched import WatchedRun, n_items, sees_later
 from visualizer.safe_text import visible
@@ -49,9 +50,10 @@ def run_recording(recorded: WatchedRun, attention: Attention, item: int, wanted:
 
 
 def _run(recorded: WatchedRun, kind: tuple[Attention, ...], item: int, window: Window) -> Run:
-    architecture = _architecture(kind)
-    one = slice(item, item + 1)
-    attentions = named((cut(without_sinks(attention), one, *window) for attention in kind), architecture)
+    architecture, one = _architecture(kind), slice(item, item + 1)
+    name = kind_of(kind[0], architecture)  # of all: later layers may read their own sequence beside another
+    parts = (cut(without_sinks(attention), one, *window) for attention in kind)
+    attentions = {in_layer(name, layer): part for layer, part in enumerate(parts)}
     batches, axes = _tokens(recorded, kind[0], item, window)
     *_, n_queries, n_keys = without_sinks(kind[0]).shape
     is_whole = max(n_queries, n_keys) <= MOST_SIDE and (n_queries == n_keys or kind[0].is_cross)

@@ -217,6 +217,31 @@ def test_a_trace_is_shown_with_its_masks_and_layers():
     assert header["layer_names"] == [one.module for one in trace]
 
 
+class Resampler(torch.nn.Module):
+    """Latents that read the text and themselves: the first layer alone reads what is wholly another's."""
+
+    def __init__(self):
+        super().__init__()
+        self.latents = torch.nn.Parameter(torch.randn(1, 2, 8))
+        self.layers = torch.nn.ModuleList(torch.nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+
+    def forward(self, x):
+        latents = self.latents.expand(len(x), -1, -1)
+        for layer in self.layers:
+            both = torch.cat((x, latents), 1)
+            latents = latents + layer(latents, both, both)[0]
+        return latents
+
+
+def test_layers_of_one_shape_are_shown_together_where_some_read_their_own_sequence_too():
+    model = Resampler()
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(torch.randn(1, 3, 8))
+    assert [each.is_cross for each in trace] == [True, False]
+    _, arrays = numbers_of(headlight.show(trace))
+    np.testing.assert_array_equal(arrays["weights"], torch.stack([one.weights[0] for one in trace]).numpy())
+
+
 def test_a_trace_says_what_it_can_when_there_is_nothing_or_too_much_to_draw():
     assert "<iframe" in watched()._repr_html_()
     shapes = watched(keep="shapes")
