@@ -81,23 +81,39 @@ class Subject:
         """B."""
         return self.tokens.shape[1 - self.token_axis]
 
+    def of_item(self, output: Tensor, item: int) -> Tensor:
+        """What an output has of one sequence, (T, ...) where it has a row for each token."""
+        return output.select(1 - self.token_axis if self.has_rows(output) else 0, item)
+
     def part(self, item: int, real: Tensor) -> Subject:
-        """One sequence of the batch without its other tokens, in every input that is (B, T, ...), or (B, ...)."""
-        shape = self.tokens.shape[:2]
+        """One sequence of the batch without its other tokens, in every input that has an axis for sequences."""
+        n_sequences, n_tokens = self.n_sequences, self.n_tokens
         of_target = isinstance(self.place, str) and self.place.startswith(_OF_TARGET)
 
         def cut(value: object, name: str = "") -> object:
             if self.is_alone:
-                return value[real] if isinstance(value, Tensor) and value.shape[:1] == shape[1:] else value
-            if not isinstance(value, Tensor) or value.dim() < 2 or value.shape[0] != shape[0]:
+                return value[real] if isinstance(value, Tensor) and value.shape[:1] == (n_tokens,) else value
+            if not isinstance(value, Tensor) or value.dim() < 2:
                 return value
-            is_beside = name.startswith(_OF_TARGET) is not of_target
-            if is_beside or value.shape[:2] != shape:
-                return value[item : item + 1]
-            return value[item : item + 1, real.to(value.device)]
+            axis = next((axis for axis in (1 - self.token_axis, 0) if value.shape[axis] == n_sequences), None)
+            if axis is None:
+                return value
+            one, is_beside = value.narrow(axis, item, 1), name.startswith(_OF_TARGET) is not of_target
+            is_of_tokens = value.shape[1 - axis] == n_tokens and not is_beside
+            return one.index_select(1 - axis, real.to(value.device)) if is_of_tokens else one
 
         kwargs = {name: cut(value, name) for name, value in self.kwargs.items()}
         return replace(self, args=tuple(cut(value) for value in self.args), kwargs=kwargs)
+
+    def call(self, tokens: Tensor) -> object:
+        """What the model returns for other tokens of the same shape."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        given = tokens[0] if self.is_alone else tokens
+        if isinstance(self.place, int):
+            args[self.place] = given
+        else:
+            kwargs[self.place] = given
+        return self.model(*args, **kwargs)
 
     def run(self, tokens: Tensor) -> Tensor:
         """The output for other tokens of the same shape.
@@ -105,13 +121,7 @@ class Subject:
         Raises:
             ValueError: the output has no axis of the tokens, or of the sequences.
         """
-        args, kwargs = list(self.args), dict(self.kwargs)
-        given = tokens[0] if self.is_alone else tokens
-        if isinstance(self.place, int):
-            args[self.place] = given
-        else:
-            kwargs[self.place] = given
-        output = self.model(*args, **kwargs)
+        output = self.call(tokens)
         if self.pick is not None:
             return self.with_sequences(self.pick(output))
         for tensor in map(self.with_sequences, tensors_in(output)):

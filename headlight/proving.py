@@ -26,6 +26,7 @@ from headlight.influence import (
 )
 from headlight.inputs import arguments_of, padding_of
 from headlight.passes import Pass, StageOutput, Subject, run_pass
+from headlight.trace import Trace
 from headlight.watching import watch
 
 _MOST_PLACES = 256
@@ -87,12 +88,13 @@ def assert_causal(
 
     Raises:
         AssertionError: some row depends on a later token; the message names the first stage that lets it in.
-        ValueError: there are no tokens to be found, or fewer than two.
+        ValueError: there are no tokens to be found, or fewer than two, or the model attends along the sequences.
     """
     of = _of_decoder(arguments_of(model, args, kwargs)) if of is None else of
     subject = _subject(model, args, kwargs, of, output, batch_first)
     if subject.n_tokens < 2:
         raise ValueError(f"there is {subject.n_tokens} token: there must be at least 2 for one to come later")
+    _refuse_other_axis(subject)
     counts = ~_padding(subject)
     places = _places(subject.n_tokens)
     by_derivative = differentiated(subject)
@@ -117,6 +119,7 @@ def assert_padding_ignored(
     alone: bool = False,
     of: str | None = None,
     output: Callable[[Any], Tensor] | None = None,
+    batch_first: bool = True,
     **kwargs: Any,  # noqa: ANN401
 ) -> Proof:
     """Assert that the content of the padding changes no output of a real token, on whichever side the padding is.
@@ -130,6 +133,7 @@ def assert_padding_ignored(
             does not where positions count the padding.
         of: the name of the argument that holds the tokens where it is another one.
         output: takes the tensor to be judged from what the model returns.
+        batch_first: whether tokens, modules and output have the batch first; False for (T, B, D).
         kwargs: what the model is called with by name.
 
     Returns:
@@ -139,7 +143,7 @@ def assert_padding_ignored(
         AssertionError: some output of a real token depends on padding; the message names the first stage that does.
         ValueError: nothing says where padding is, or there is none.
     """
-    subject = replace(_subject(model, args, kwargs, of, output, batch_first=True), needs_rows=False)
+    subject = replace(_subject(model, args, kwargs, of, output, batch_first), needs_rows=False)
     is_padding = _padding(subject, padding)
     if not bool(is_padding.any()):
         raise ValueError("there is no padding: give an attention_mask with zeros, or padding= with True at padding")
@@ -237,9 +241,32 @@ def _is_alone(subject: Subject) -> bool:
         raise ValueError(
             f"the tokens are {len(tokens)} by {len(tokens)} numbers: (T, D) and (B, T) cannot be told apart"
         )
+    return len(_shapes(subject).inputs.tokens) == 3
+
+
+def _shapes(subject: Subject) -> Trace:
+    """The attentions of a pass, without their numbers."""
     with torch.random.fork_rng(), torch.no_grad(), watch(subject.model, keep="shapes") as trace:
-        subject.model(*subject.args, **subject.kwargs)
-    return len(trace.inputs.tokens) == 3
+        subject.call(subject.tokens.clone())
+    return trace
+
+
+def _refuse_other_axis(subject: Subject) -> None:
+    """Refuse tokens that are the wrong way round: what is later would be judged along the sequences.
+
+    Raises:
+        ValueError: attentions go along the axis of the sequences, and none along that of the tokens.
+    """
+    n_sequences, n_tokens = subject.n_sequences, subject.n_tokens
+    shapes = [attention.shape for attention in _shapes(subject)]
+    is_across = any(shape[0] == n_tokens and n_sequences in shape[2:] for shape in shapes)
+    if is_across and not any(n_tokens in shape[2:] for shape in shapes):
+        own, other = ("second", "first") if subject.token_axis else ("first", "second")
+        layout = "T, B" if subject.token_axis else "B, T"
+        raise ValueError(
+            f"the model attends along the {other} axis of its input, {n_sequences} long, and not along the {own}, "
+            f"{n_tokens} long: pass batch_first={not subject.token_axis} if it is ({layout}, ...), else turn it"
+        )
 
 
 def _of_decoder(arguments: Mapping[str, Any]) -> str | None:
@@ -405,8 +432,9 @@ def _assert_the_same_alone(subject: Subject, is_padding: Tensor) -> None:
     for item, of_item in enumerate(is_padding):
         real = (~of_item).nonzero().flatten()
         shorter = subject.part(item, real)
-        alone = run_pass(shorter, shorter.tokens, differentiable=False).output[0]
-        expected = whole[item, real.to(whole.device)] if has_rows else whole[item]
+        alone = shorter.of_item(run_pass(shorter, shorter.tokens, differentiable=False).output, 0)
+        expected = subject.of_item(whole, item)
+        expected = expected[real.to(whole.device)] if has_rows else expected
         gap = (alone - expected).abs().reshape(len(real) if has_rows else 1, -1).amax(-1)
         differs = gap > max(1e-4, _rounding(expected)) * float(expected.abs().amax())
         if bool(differs.any()):

@@ -65,6 +65,31 @@ def test_vectors_do_as_well_as_ids_with_the_tokens_on_either_axis():
         headlight.assert_causal(model, x, batch_first=False)
 
 
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("n_sequences", [1, 2])
+def test_tokens_that_are_the_wrong_way_round_prove_nothing(batch_first, n_sequences):
+    model, x = seeded(lambda: encoder(batch_first=not batch_first)), vectors(n_sequences)
+    with pytest.raises(ValueError, match=rf"{n_sequences} long, .*6 long: pass batch_first={not batch_first}"):
+        headlight.assert_causal(model, x if batch_first else x.transpose(0, 1), batch_first=batch_first)
+
+
+class CountsTokens(nn.Module):
+    def forward(self, x):
+        return x + 0.1 * len(x)
+
+
+def test_padding_is_ignored_also_where_tokens_come_first():
+    model, x, is_padding = seeded(lambda: encoder(batch_first=False)), vectors().transpose(0, 1), RIGHT == 0
+    headlight.assert_padding_ignored(model, x, src_key_padding_mask=is_padding, alone=True, batch_first=False)
+    with pytest.raises(AssertionError, match="row 0 of the output, sequence 0, depends on token 4, which is pad"):
+        headlight.assert_padding_ignored(model, x, padding=is_padding, batch_first=False)
+    counting = nn.Sequential(CountsTokens(), nn.Linear(WIDTH, WIDTH))
+    with pytest.raises(
+        AssertionError, match="row 0 of the output, sequence 0, is another one without the 2 tokens"
+    ):
+        headlight.assert_padding_ignored(counting, x, padding=is_padding, alone=True, batch_first=False)
+
+
 def test_a_leak_is_found_where_it_begins_also_in_a_model_that_turns_the_tokens_to_the_front():
     class Mix(nn.Module):
         def forward(self, x):
