@@ -8,7 +8,7 @@ tokens are put in their place, which also finds what no derivative shows, such a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -327,7 +327,8 @@ class _Claim:
         rows: (B, T) bool, those rows; (B, 1) where the output has one for each sequence.
         of_stages: (B, T) bool, the rows of earlier stages that must not either.
         forbidden: (B, T) bool, those tokens.
-        said: the row and the token in words, and the token's sequence -> how the one depends on the other.
+        said: the row and the token in words, and the token's sequence -> how the one depends on the other; without
+            a token on several together.
     """
 
     subject: Subject
@@ -336,25 +337,25 @@ class _Claim:
     forbidden: Tensor
     said: Callable[[str, str, int], str]
 
-    def denied(self, item: int, row: int, token: Sequence[int] = ()) -> str:
-        """That a row depends on a token, by its sequence and place; on a forbidden one where it is not known."""
+    def denied(self, item: int, row: int, token: tuple[int, int] | None) -> str:
+        """That a row depends on a token, by its sequence and place, or on several together."""
         place = "" if self.rows.shape[1] == 1 else f"row {row} of "
         sequence = f", sequence {item}," if len(self.rows) > 1 else ""
-        source, at = token or min(self.forbidden.nonzero().tolist(), key=lambda each: each[0] != item)
+        source, at = token or (item, 0)
         of_sequence = "" if source == item else f" of sequence {source}"
-        return self.said(f"{place}the output{sequence}", f"token {at}{of_sequence}", source)
+        return self.said(f"{place}the output{sequence}", f"token {at}{of_sequence}" if token else "", source)
 
 
 def _later(row: str, token: str, _: int) -> str:
-    return f"{row} depends on {token}, which comes later"
+    return f"{row} depends on {token}, which comes later" if token else f"{row} depends on later tokens together"
 
 
 def _padded(row: str, token: str, _: int) -> str:
-    return f"{row} depends on {token}, which is padding"
+    return f"{row} depends on {token}, which is padding" if token else f"{row} depends on the padding as a whole"
 
 
-def _mixed(row: str, _: str, sequence: int) -> str:
-    return f"{row} depends on sequence {sequence}"
+def _mixed(row: str, token: str, sequence: int) -> str:
+    return f"{row} depends on sequence {sequence}" if token else f"{row} depends on other sequences together"
 
 
 def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
@@ -383,9 +384,7 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
 
 
 def _assert_nothing_changed(claim: _Claim, before: Pass) -> None:
-    subject, forbidden = claim.subject, claim.forbidden
-    after = run_pass(subject, _changed(subject, forbidden, before.n_ids), differentiable=False)
-    differs = _rows_that_differ(before.output_stage(subject), after.output, claim.rows)
+    after, differs = _with_other_tokens(claim, before, claim.forbidden)
     if not bool(differs.any()):
         return
     item, row = differs.nonzero()[0].tolist()
@@ -394,7 +393,28 @@ def _assert_nothing_changed(claim: _Claim, before: Pass) -> None:
         if old.value.shape == new.value.shape and bool(_rows_that_differ(old, new.value, claim.of_stages).any()):
             first = old
             break
-    _fail(claim, claim.denied(item, row), first)
+    _fail(claim, claim.denied(item, row, _culprit(claim, before, item, row)), first)
+
+
+def _with_other_tokens(claim: _Claim, before: Pass, where: Tensor) -> tuple[Pass, Tensor]:
+    """A pass with other tokens at the marked places, (B, T) bool, and which of the claim's rows differ in it."""
+    after = run_pass(claim.subject, _changed(claim.subject, where, before.n_ids), differentiable=False)
+    return after, _rows_that_differ(before.output_stage(claim.subject), after.output, claim.rows)
+
+
+def _culprit(claim: _Claim, before: Pass, item: int, row: int) -> tuple[int, int] | None:
+    """A token whose change alone changes a row, found by halving; None where several do it together."""
+    places = sorted(claim.forbidden.nonzero().tolist(), key=lambda place: place[0] != item)
+    while len(places) > 1:
+        for part in (places[: len(places) // 2], places[len(places) // 2 :]):
+            where = torch.zeros_like(claim.forbidden)
+            where[tuple(zip(*part, strict=True))] = True
+            if bool(_with_other_tokens(claim, before, where)[1][item, row]):
+                places = part
+                break
+        else:
+            return None
+    return places[0][0], places[0][1]
 
 
 def _changed(subject: Subject, where: Tensor, n_ids: int | None) -> Tensor:

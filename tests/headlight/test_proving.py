@@ -520,6 +520,31 @@ def test_sequences_of_a_batch_that_mix_are_told_apart_by_no_other_claim():
         headlight.assert_sequences_do_not_mix(mixing, IDS[:1])
 
 
+class Compares(nn.Module):
+    """Adds 1 everywhere where each of some tokens is another one than it was: without a derivative."""
+
+    def __init__(self, given, *places):
+        super().__init__()
+        self.given, self.places = given, places
+
+    def forward(self, x):
+        return x + float(all(not torch.equal(x[place], self.given[place]) for place in self.places))
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ([(0, 4)], "row 0 of the output, sequence 0, depends on token 4, which comes later"),
+        ([(1, 3)], "row 0 of the output, sequence 0, depends on token 3 of sequence 1, which comes later"),
+        ([(0, 4), (1, 5)], "row 0 of the output, sequence 0, depends on later tokens together"),
+    ],
+)
+def test_what_no_derivative_shows_is_named_by_the_token_that_changes_it(places, said):
+    x = vectors()
+    with pytest.raises(AssertionError, match=f"^{said}"):
+        headlight.assert_causal(nn.Sequential(Compares(x, *places), CAUSAL), x)
+
+
 def test_padding_of_another_sequence_is_named_with_it():
     padding = torch.zeros(IDS.shape, dtype=torch.bool)
     padding[0, -1] = True
