@@ -25,7 +25,7 @@ from headlight.influence import (
     stage_in_words,
 )
 from headlight.inputs import arguments_of, padding_of
-from headlight.passes import Pass, StageOutput, Subject, run_pass
+from headlight.passes import Pass, StageOutput, Subject, run_pass, tensors_in
 from headlight.trace import Trace
 from headlight.watching import watch
 
@@ -241,13 +241,13 @@ def _is_alone(subject: Subject) -> bool:
         raise ValueError(
             f"the tokens are {len(tokens)} by {len(tokens)} numbers: (T, D) and (B, T) cannot be told apart"
         )
-    return len(_shapes(subject).inputs.tokens) == 3
+    return len(_shapes(subject, tokens).inputs.tokens) == 3
 
 
-def _shapes(subject: Subject) -> Trace:
+def _shapes(subject: Subject, tokens: Tensor) -> Trace:
     """The attentions of a pass, without their numbers."""
     with torch.random.fork_rng(), torch.no_grad(), watch(subject.model, keep="shapes") as trace:
-        subject.call(subject.tokens.clone())
+        subject.call(tokens.clone())
     return trace
 
 
@@ -257,9 +257,12 @@ def _refuse_other_axis(subject: Subject) -> None:
     Raises:
         ValueError: attentions go along the axis of the sequences, and none along that of the tokens.
     """
-    n_sequences, n_tokens = subject.n_sequences, subject.n_tokens
-    shapes = [attention.shape for attention in _shapes(subject)]
-    is_across = any(shape[0] == n_tokens and n_sequences in shape[2:] for shape in shapes)
+    n_sequences, n_tokens, tokens = subject.n_sequences, subject.n_tokens, subject.tokens
+    if n_sequences == n_tokens and len(tensors_in((subject.args, subject.kwargs))) == 1:
+        tokens = tokens.narrow(1 - subject.token_axis, 0, n_sequences - 1)  # so that the axes can be told apart
+    n_items = tokens.shape[1 - subject.token_axis]
+    shapes = [attention.shape for attention in _shapes(subject, tokens)]
+    is_across = any(shape[0] == n_tokens and n_items in shape[2:] for shape in shapes)
     if is_across and not any(n_tokens in shape[2:] for shape in shapes):
         own, other = ("second", "first") if subject.token_axis else ("first", "second")
         layout = "T, B" if subject.token_axis else "B, T"

@@ -66,7 +66,7 @@ def test_vectors_do_as_well_as_ids_with_the_tokens_on_either_axis():
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
-@pytest.mark.parametrize("n_sequences", [1, 2])
+@pytest.mark.parametrize("n_sequences", [1, 2, 6])
 def test_tokens_that_are_the_wrong_way_round_prove_nothing(batch_first, n_sequences):
     model, x = seeded(lambda: encoder(batch_first=not batch_first)), vectors(n_sequences)
     with pytest.raises(ValueError, match=rf"{n_sequences} long, .*6 long: pass batch_first={not batch_first}"):
