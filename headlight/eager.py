@@ -555,8 +555,9 @@ def _arguments(args: Arguments, kwargs: Keywords, *names: str) -> Arguments:
 
 
 def _storage(tensor: Tensor) -> int:
-    """Return the address of a tensor's numbers; 0 where it cannot be told."""
+    """Return a number that tensors with the same memory share, also without any; 0 where it cannot be told."""
     try:
-        return tensor.untyped_storage().data_ptr()
+        storage: int = tensor.untyped_storage()._cdata
     except (NotImplementedError, RuntimeError):
         return 0
+    return storage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -228,7 +228,10 @@ def _sums_to_less(weights: Tensor, axis: int) -> bool:
 @contextmanager
 def aside(like: Tensor) -> Iterator[None]:
     """Compute beside the model: without gradients, in full precision, unseen by any function mode."""
-    with torch.no_grad(), torch.autocast(like.device.type, enabled=False), torch._C.DisableTorchFunction():
+    kind = like.device.type
+    has_autocast = torch.amp.is_autocast_available(kind)  # not on the device "meta"
+    plain = torch.autocast(kind, enabled=False) if has_autocast else nullcontext()
+    with torch.no_grad(), plain, torch._C.DisableTorchFunction():
         yield
 
 
@@ -241,7 +244,7 @@ def largest_difference(one: Tensor, other: Tensor) -> float:
 
 def different_heads(keys: Tensor) -> int:
     """Count the (B, H, Tk, Dh) heads that differ from the one before, by the first and last key of a sequence."""
-    if keys.shape[1] == 1 or not keys.numel():
+    if keys.shape[1] == 1 or not keys.numel() or keys.is_meta:
         return keys.shape[1]
     some = _ends(keys)[0]
     differs = (some[1:] != some[:-1]).flatten(1).any(1) | (some[1:] == 0).flatten(1).all(1)

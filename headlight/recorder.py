@@ -195,7 +195,7 @@ class Recorder:
             remarks=("contradicted_flag",) if call.contradicted else (),
             sinks=call.sinks,
         )
-        attention = self._with_numbers(attention, call) if self.options.keeps_numbers else attention
+        attention = self._with_numbers(attention, call) if self._keeps_numbers(call.query) else attention
         self._seen.append(Seen(running, call.query, origins, attention))
 
     def _with_numbers(self, attention: Attention, whole: Call) -> Attention:
@@ -237,7 +237,7 @@ class Recorder:
     def begin(self, running: Running, softmax: Softmax) -> EagerDraft:
         """Keep a softmax in a module that runs, which is an attention if it knows queries or goes to values."""
         read, weights, known = ReadMask(), None, softmax.known
-        if self.options.keeps_numbers:
+        if self._keeps_numbers(softmax.output):
             scores = softmax.scores.detach()
             read = held(read if known is None else known.read(self._read), scores)
             if known is None and has_unexplained_zeros(softmax.output, scores, softmax.axis):
@@ -249,6 +249,10 @@ class Recorder:
         query, origins = (None, UNKNOWN) if known is None else (known.query, known.origins)
         self._seen.append(Seen(running, query, origins, draft=draft))
         return draft
+
+    def _keeps_numbers(self, tensor: Tensor) -> bool:
+        """True if numbers are asked for, and there are any: not on the device "meta"."""
+        return self.options.keeps_numbers and not tensor.is_meta
 
     def _reduced(self, attention: Attention) -> Attention:
         """Leave of an attention that is written out only the parts that were asked for."""

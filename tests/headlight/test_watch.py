@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.nn.attention.bias import causal_lower_right
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.modules.module import _has_any_global_hook
+from torch.utils.checkpoint import checkpoint
 
 import headlight
 from headlight.stages import value_of
@@ -417,6 +418,41 @@ def test_the_memory_is_known_before():
     with headlight.watch(model, keep="shapes") as shapes:
         model(x)
     assert shapes.nbytes == 0
+
+
+def masked_on_its_device(scores):
+    return scores.masked_fill(torch.ones(6, 6, dtype=torch.bool, device=scores.device).triu(1), -math.inf)
+
+
+@pytest.mark.parametrize("keep", ["weights", "all"])
+@pytest.mark.parametrize("attend", [CAUSAL["sdpa flag"], written_out(masked_on_its_device)])
+def test_the_memory_is_known_without_a_number_of_the_model(attend, keep):
+    model = stacked(attend).to("meta")
+    expected = headlight.memory(stacked(attend), vectors(), keep=keep)
+    assert headlight.memory(model, vectors().to("meta"), keep=keep) == expected > 0
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(vectors().to("meta"))
+    assert [each.weights for each in trace] == [None, None]
+    assert not trace.notes
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_what_a_backward_pass_computes_again_is_no_second_call(use_reentrant):
+    inner = stacked(CAUSAL["masked_fill"])
+
+    class Checkpointed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return checkpoint(self.inner, x, use_reentrant=use_reentrant)
+
+    model, x = Checkpointed(), vectors().requires_grad_()
+    with headlight.watch(model, keep="all") as trace:
+        model(x).sum().backward()
+    assert trace.paths == ("inner.0", "inner.1")
+    assert not trace.notes
 
 
 def test_a_module_that_runs_twice_has_two_names():
