@@ -121,7 +121,8 @@ class EagerAttentions:
         self._unweighted = unweighted
         self._origins = origins
         self._notes: dict[int, tuple[weakref.ref[Tensor], Note, Axes]] = {}
-        self._storages_of_model = {_storage(parameter) for parameter in model.parameters()}
+        # held, so that no other one takes the place of one that is offloaded meanwhile
+        self._storages_of_model = {_place(storage): storage for storage in map(_storage, model.parameters())}
         self._by_name: dict[str, Handler] = {
             **dict.fromkeys(("matmul", "bmm", "mm"), self._product),
             "baddbmm": self._product_added,
@@ -244,7 +245,9 @@ class EagerAttentions:
 
     def _are_activations(self, *tensors: object) -> bool:
         return all(
-            isinstance(tensor, Tensor) and tensor.dim() > 1 and _storage(tensor) not in self._storages_of_model
+            isinstance(tensor, Tensor)
+            and tensor.dim() > 1
+            and _place(_storage(tensor)) not in self._storages_of_model
             for tensor in tensors
         )
 
@@ -554,10 +557,14 @@ def _arguments(args: Arguments, kwargs: Keywords, *names: str) -> Arguments:
     return (*args, *(kwargs[name] for name in names if name in kwargs))
 
 
-def _storage(tensor: Tensor) -> int:
-    """Return a number that tensors with the same memory share, also without any; 0 where it cannot be told."""
+def _storage(tensor: Tensor) -> torch.UntypedStorage | None:
+    """Return the memory of a tensor, also one without numbers; None where it cannot be told."""
     try:
-        storage: int = tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError):
-        return 0
-    return storage
+        return tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError, ValueError):  # the last one of a lazy module's parameter
+        return None
+
+
+def _place(storage: torch.UntypedStorage | None) -> int:
+    """Return a number that tensors with the same memory share."""
+    return 0 if storage is None else storage._cdata

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from headlight.call import broadcast_shapes
 from headlight.mask_words import Tokens
 from headlight.masks.language import parse
 from headlight.masks.lint import Finding
@@ -70,7 +69,9 @@ def cells_of(mask: Mask, attention: Attention, tokens: Sequence[Tokens]) -> Tens
     cells = torch.as_tensor(mask).detach().cpu()
     if cells.dtype is not torch.bool:
         raise ValueError(f"expected is {cells.dtype}: it must be boolean, True = may attend")
-    if cells.dim() > 4 or broadcast_shapes(cells.shape, size) != size:
+    if cells.dim() > 4 or any(
+        n not in (1, room) for n, room in zip(reversed(cells.shape), reversed(size), strict=False)
+    ):
         raise ValueError(f"expected is {tuple(cells.shape)}: it must broadcast to {size}")
     return cells
 

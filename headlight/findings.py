@@ -420,8 +420,9 @@ def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens])
     except Exception as error:  # the person's own function or expression may raise anything
         _logger.info("an expected mask was not compared", exc_info=True)
         cells = torch.ones(n_queries, n_keys, dtype=torch.bool)
-        why = f"{type(error).__name__}: {error}."
-        finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, "Fix it.")
+        why = f"{error}." if isinstance(error, ValueError) else f"{type(error).__name__}: {error}."
+        mend = "Pass an expression, a boolean array or a mask_mod that fits."
+        finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, mend)
     if finding is not None:
         yield finding
 

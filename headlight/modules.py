@@ -117,6 +117,6 @@ class RunningModules:
                 _global_forward_hooks_with_kwargs.pop(handle.id, None)  # PyTorch leaves this one behind
 
     def _is_followed(self, module: nn.Module) -> bool:
-        """False also of what a backward pass computes again, as of checkpoints: no mode sees functions there."""
+        """True in this thread, but not where a backward pass computes again: no mode sees functions there."""
         is_seen = threading.get_ident() == self._thread and torch._C._len_torch_function_stack() > 0
         return is_seen and id(module) in self._names

@@ -82,7 +82,7 @@ class Subject:
         return self.tokens.shape[1 - self.token_axis]
 
     def of_item(self, output: Tensor, item: int) -> Tensor:
-        """What an output has of one sequence, (T, ...) where it has a row for each token."""
+        """The part of an output that is of one sequence, (T, ...) where it has a row for each token."""
         return output.select(1 - self.token_axis if self.has_rows(output) else 0, item)
 
     def part(self, item: int, real: Tensor) -> Subject:
@@ -106,7 +106,7 @@ class Subject:
         return replace(self, args=tuple(cut(value) for value in self.args), kwargs=kwargs)
 
     def call(self, tokens: Tensor) -> object:
-        """What the model returns for other tokens of the same shape."""
+        """The model's answer to other tokens of the same shape."""
         args, kwargs = list(self.args), dict(self.kwargs)
         given = tokens[0] if self.is_alone else tokens
         if isinstance(self.place, int):

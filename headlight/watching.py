@@ -31,7 +31,7 @@ from headlight.stages import StageBytes, Stages
 from headlight.torchscript import as_python
 from headlight.trace import Trace
 from model.dataflow import name_of
-from model.tracing import Edit
+from model.tracing import Edit, nearest
 
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
 _RESHAPES = ("view", "reshape", "flatten", "unflatten")
@@ -77,17 +77,21 @@ def watch(
         the trace, complete when the block ends.
 
     Raises:
-        ValueError: ``keep`` is none of the four; an edit gives another shape, or is of a stage that was not
-            computed.
+        TypeError: ``model`` is no module.
+        ValueError: ``keep`` is none of the four; ``layers`` names no module; an edit gives another shape, or is of
+            a stage that was not computed.
         IndexError: there is no such ``item`` or no such head.
         RuntimeError: there is no such device.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"a model is a torch.nn.Module, and this is a {type(model).__name__}")
     torch.empty(0, device=to)  # refuses a device that there is none of, before anything runs
     options = Options(
         None if layers is None else tuple(layers), keep, item, None if heads is None else tuple(heads), to
     )
     trace = Trace()
     watcher = _Watcher(model, options, trace, edits or {})
+    watcher.check_layers()
     try:
         with watcher.watching():
             yield trace
@@ -173,6 +177,18 @@ class _Watcher(TorchFunctionMode):
             )
             stack.enter_context(self)
             yield
+
+    def check_layers(self) -> None:
+        """Refuse names and numbers that no module has.
+
+        Raises:
+            ValueError: there is one.
+        """
+        paths = [self._modules.path_of(module) for module in self._modules.named.values()]
+        for layer in self.recorder.options.layers or ():
+            if not any(map(Options((layer,)).wants, paths)):
+                what = f"has the number {layer}" if isinstance(layer, int) else f"is called {layer!r}"
+                raise ValueError(f"no module {what}{nearest(str(layer), paths)}")
 
     def finish(self) -> None:
         """Put what was seen into the trace."""

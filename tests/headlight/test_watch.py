@@ -1,6 +1,7 @@
 """Watching sees the weights that a model computes, whatever way it computes them, and changes nothing."""
 
 import math
+import re
 import subprocess
 import sys
 import threading
@@ -403,6 +404,14 @@ def test_only_what_is_asked_for_is_kept():
         headlight.watch(model, keep="everything"),
     ):
         model(x)
+    for layers, said in ((["0.qery"], "is called '0.qery': did you mean '0.query'"), ([0, 7], "has the number 7")):
+        with (
+            pytest.raises(ValueError, match=f"^no module {re.escape(said)}"),
+            headlight.watch(model, layers=layers),
+        ):
+            model(x)
+    with pytest.raises(TypeError, match=r"a model is a torch\.nn\.Module, and this is a function"):
+        headlight.check(written_out(), x)
 
 
 def test_the_memory_is_known_before():
@@ -433,6 +442,22 @@ def test_the_memory_is_known_without_a_number_of_the_model(attend, keep):
     with torch.no_grad(), headlight.watch(model) as trace:
         model(vectors().to("meta"))
     assert [each.weights for each in trace] == [None, None]
+    assert not trace.notes
+
+
+def test_a_module_may_still_be_without_parameters():
+    class Lazy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.query = nn.LazyLinear(WIDTH)
+
+        def forward(self, x):
+            return torch.softmax(self.query(x) @ x.mT, -1) @ x
+
+    model = Lazy()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(vectors())
+    assert len(trace) == 1
     assert not trace.notes
 
 
