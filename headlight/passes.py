@@ -130,7 +130,7 @@ class Subject:
         rows = f"{self.n_tokens} rows along axis {self.token_axis}, one for each token"
         raise ValueError(
             f"the output has no tensor with {rows if self.needs_rows else 'something of each sequence'}: "
-            "say by output= how to take it from what the model returns"
+            "say by output= how to take it from what the model returns, or by of= which argument holds the tokens"
         )
 
     def has_sequences(self, tensor: Tensor) -> bool:
