@@ -146,23 +146,21 @@ def test_a_figure_is_as_wide_and_as_dark_as_is_chosen(show_link: ShowLink):
     assert not list(svg.iter(f"{SVG}b"))
 
 
-def test_the_fields_stay_in_their_place_while_the_preview_gets_another_height(show_link: ShowLink):
+def test_the_controls_stay_in_their_place_while_another_figure_is_drawn(show_link: ShowLink):
     page = show_link(**HEADS)
     dialog = open_dialog(page, key_of_heads(page))
-    figure(page, dialog)
-    preview, legend = dialog.get_by_role("img"), dialog.get_by_label("Legend")
-    drawn, height, place = preview.get_attribute("src"), height_of(preview), legend.bounding_box()
+    preview, controls = dialog.get_by_role("img"), (dialog.get_by_label("Legend"), dialog.get_by_role("button"))
+    drawn, height = preview.get_attribute("src"), height_of(preview)
+    places = [each.bounding_box() for control in controls for each in control.all()]
     dialog.get_by_label("Width").select_option("column")
     expect(preview).not_to_have_attribute("src", str(drawn))
     assert height_of(preview) != height
-    assert legend.bounding_box() == place
+    assert [each.bounding_box() for control in controls for each in control.all()] == places
 
 
-def height_of(preview: Locator) -> float:
-    """The height that an image has once it is decoded."""
-    height: float = preview.evaluate(
-        "async (image) => (await image.decode(), image.getBoundingClientRect().height)"
-    )
+def height_of(preview: Locator) -> int:
+    """The height of an image itself, once it is decoded."""
+    height: int = preview.evaluate("async (image) => (await image.decode(), image.naturalHeight)")
     return height
 
 
