@@ -94,6 +94,28 @@ def test_a_long_text_is_scrolled_to_the_row_that_is_chosen(show):
     expect(row).not_to_be_in_viewport()  # drawn anew, and nothing else was chosen
 
 
+def test_of_choices_that_follow_each_other_quickly_the_last_alone_is_scrolled_to(show):
+    drawn = [
+        next(
+            one
+            for one in pictures_of(text=" ".join("abcdefgh"), view="step", query=query, key=3)
+            if one.key == "picture"
+        )
+        for query in (5, 6, 7)
+    ]
+    page = show(drawn[:1])
+    wait_until_drawn(page)
+    page.evaluate("""() => {
+      window.waiting = [];
+      window.nScrolled = 0;
+      scheduler.postTask = (task) => (waiting.push(task), Promise.resolve());
+      Element.prototype.scrollIntoView = () => (nScrolled += 1);
+    }""")
+    for chosen in drawn[1:]:
+        update(page, chosen)
+    assert page.evaluate("() => (waiting.forEach((task) => task()), nScrolled)") == 1
+
+
 def test_a_blocked_cell_says_which_masks_block_it(show_link):
     page = show_link(text="a b c", pad=2, mask="causal,padding", head=0)
     for column, masks in ((2, "causal"), (4, "causal, padding")):

@@ -125,7 +125,8 @@ class TensorGrid extends FetchedPicture {
     if (row === this.row || this.data.light) return;
     this.row = row;
     const chosen = this.items.find(({ panel }) => panel.selected);
-    if (chosen) whenIdle(() => isInWindow(chosen.element) && chosen.panel.selection.scrollIntoView({ block: "nearest" }));
+    this.endFollowing?.(); // of a choice before: the page is not to move again once its person has scrolled
+    this.endFollowing = chosen && whenIdle(() => isInWindow(chosen.element) && chosen.panel.selection.scrollIntoView({ block: "nearest" }));
   }
 
   /** A path lights rows, which are all in sight: how high its matrices are depends on the card above them. */
