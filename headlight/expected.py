@@ -69,10 +69,10 @@ def cells_of(mask: Mask, attention: Attention, tokens: Sequence[Tokens]) -> Tens
     cells = torch.as_tensor(mask).detach().cpu()
     if cells.dtype is not torch.bool:
         raise ValueError(f"expected is {cells.dtype}: it must be boolean, True = may attend")
-    if cells.dim() > 4 or any(
-        n not in (1, room) for n, room in zip(reversed(cells.shape), reversed(size), strict=False)
-    ):
-        raise ValueError(f"expected is {tuple(cells.shape)}: it must broadcast to {size}")
+    try:
+        cells.expand(size)
+    except RuntimeError:
+        raise ValueError(f"expected is {tuple(cells.shape)}: it must broadcast to {size}") from None
     return cells
 
 
