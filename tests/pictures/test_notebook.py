@@ -56,6 +56,19 @@ def test_a_cell_shows_its_numbers_without_a_request(browser, tmp_path: Path, gro
         assert grounds_of(page) == [grounds_of(page)[0]] * 2
 
 
+def test_the_button_below_a_picture_is_whole(browser: Browser, tmp_path: Path):
+    context, address = notebook(browser, tmp_path / "cell.html", headlight.attention(WEIGHTS)._repr_html_())
+    with context as opened, watched(page := opened.new_page(), address):
+        page.goto(address)
+        expect(page.frame_locator("iframe").locator(".matrix:visible")).to_have_count(2)
+        is_whole = """() => {
+            const frame = document.querySelector("iframe");
+            const button = frame.contentDocument.querySelector(".saving-open").getBoundingClientRect();
+            return button.height > 0 && button.bottom <= frame.clientHeight;
+        }"""
+        page.wait_for_function(is_whole)
+
+
 def grounds_of(page: Page) -> list[str]:
     """The colours of the page's ground and of the frame's."""
     of = "element => getComputedStyle(element).backgroundColor"
