@@ -45,6 +45,7 @@ class RunningModules:
 
     Attributes:
         named: every module of the model by its path, as ``named_modules`` gives them.
+        in_other_thread: the path of one that ran in another thread, where none is followed; None where none did.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -56,7 +57,9 @@ class RunningModules:
             for name, module in self.named.items()
         }
         self._running: list[Running] = []
+        self._around: list[nn.Module] = []
         self._n_calls = 0
+        self.in_other_thread: str | None = None
         self._outside = Running(model, "", 0)
         self._thread = threading.get_ident()
 
@@ -64,6 +67,11 @@ class RunningModules:
     def are_running(self) -> bool:
         """True while one of them runs."""
         return bool(self._running)
+
+    @property
+    def others_run(self) -> bool:
+        """True while modules that are not of the model run, and it runs in none of them."""
+        return bool(self._around) and not self._running
 
     @property
     def innermost(self) -> Running:
@@ -90,13 +98,24 @@ class RunningModules:
         """
 
         def before(module: nn.Module, _args: Any) -> None:  # noqa: ANN401 - arguments of any module
-            if self._is_followed(module):
+            if not self._is_seen():
+                if self.in_other_thread is None and threading.get_ident() != self._thread:
+                    self.in_other_thread = self._names.get(id(module))
+                return
+            if id(module) not in self._names:
+                if not self._running:
+                    self._around.append(module)
+            else:
                 self._n_calls += 1
                 self._running.append(Running(module, self.path_of(module), self._n_calls))
                 entered(module)
 
         def after(module: nn.Module, args: Any, *rest: Any) -> Any:  # noqa: ANN401
-            if not self._is_followed(module):
+            if not self._is_seen():
+                return None
+            if id(module) not in self._names:
+                while not self._running and self._around and self._around.pop() is not module:
+                    pass
                 return None
             while self._running and self._running.pop().module is not module:  # those that an error ended with it
                 pass
@@ -116,7 +135,6 @@ class RunningModules:
                 handle.remove()
                 _global_forward_hooks_with_kwargs.pop(handle.id, None)  # PyTorch leaves this one behind
 
-    def _is_followed(self, module: nn.Module) -> bool:
+    def _is_seen(self) -> bool:
         """True in this thread, but not where a backward pass computes again: no mode sees functions there."""
-        is_seen = threading.get_ident() == self._thread and torch._C._len_torch_function_stack() > 0
-        return is_seen and id(module) in self._names
+        return threading.get_ident() == self._thread and torch._C._len_torch_function_stack() > 0

@@ -217,13 +217,21 @@ class _Watcher(TorchFunctionMode):
         scripts = [name for name, part in self._modules.named.items() if isinstance(part, torch.jit.ScriptModule)]
         if scripts:
             self._trace.note(f"TorchScript compiled {scripts[0] or 'the model'}: what runs in it is not seen.")
-        if not len(self._trace) and not self._trace.notes and self._has_run:
-            self._trace.note(f"In {type(self._model).__name__} {self._instead('')}.")
+        if not len(self._trace) and not self._trace.notes:
+            self._trace.note(self._why_nothing_was_seen())
         if self._scripts:
             names = _few(list(self._scripts))
             self._trace.note(
                 f"{names}, compiled by TorchScript, ran as Python: numbers can differ in the last digits."
             )
+
+    def _why_nothing_was_seen(self) -> str:
+        name, elsewhere = type(self._model).__name__, self._modules.in_other_thread
+        if elsewhere is not None:
+            return f"{elsewhere or name} ran in another thread: what runs there is not seen."
+        if self._has_run:
+            return f"In {name} {self._instead('')}."
+        return f"{name} did not run while it was watched."
 
     def __torch_function__(
         self, function: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
@@ -234,6 +242,8 @@ class _Watcher(TorchFunctionMode):
         if stages is not None:
             self._aside(stages.before, function, args, kwargs)
         output = function(*args, **kwargs)
+        if self._modules.others_run:
+            return output
         edited = None if stages is None else self._aside(stages.after, function, args, kwargs, output)
         used = output if edited is None else edited
         self._aside(self._see, transform, function, args, kwargs, output, used)

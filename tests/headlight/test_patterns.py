@@ -263,7 +263,8 @@ def test_a_finder_that_is_wrong_is_not_taken_for_one_that_finds_nothing(monkeypa
         yield stage.no_such_name
 
     monkeypatch.setattr("headlight.patterns.PATTERNS", [replace(PATTERNS[0], find=wrong)])
-    with torch.no_grad(), headlight.watch(Function(F.gelu), keep="all") as trace:
-        Function(lambda x: 0.5 * x * (1 + torch.erf(x / math.sqrt(2))))(vectors())
+    model = Function(lambda x: 0.5 * x * (1 + torch.erf(x / math.sqrt(2))))
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(vectors())
     with pytest.raises(AttributeError, match="no_such_name"):
         assert not trace.patterns

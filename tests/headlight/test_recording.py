@@ -218,8 +218,8 @@ def test_what_writes_into_another_tensor_is_saved_without_its_expression(tmp_pat
         def forward(self, x):
             return torch.mul(x + 1, 2, out=torch.empty(2, 3)) - 1
 
-    with torch.no_grad(), headlight.watch(Writing(), keep="all") as trace:
-        Writing()(torch.ones(2, 3))
+    with torch.no_grad(), headlight.watch(model := Writing(), keep="all") as trace:
+        model(torch.ones(2, 3))
     trace.save(tmp_path / "run.headlight")
     stages = headlight.load(tmp_path / "run.headlight").stages
     assert stages["mul"].node is None
@@ -267,8 +267,8 @@ def test_a_mask_of_any_shape_that_broadcasts_is_read_saved_and_loaded(drawn, is_
             scores = scores.masked_fill(~mask, -math.inf) if is_boolean else scores + mask
             return scores.softmax(-1) @ v
 
-    with headlight.watch(Model()) as trace:
-        Model()(q, k, v)
+    with headlight.watch(model := Model()) as trace:
+        model(q, k, v)
     (seen,) = headlight.load(trace.to_bytes())
     scores = (q @ k.mT / 2).masked_fill(~mask, -math.inf) if is_boolean else q @ k.mT / 2 + mask
     torch.testing.assert_close(seen.weights.reshape(shape), scores.softmax(-1))

@@ -370,6 +370,40 @@ def test_hooks_of_the_model_run_once():
     assert calls == [1]
 
 
+class _Around(nn.Module):
+    """A layer inside, whose output it writes over, and one of its own; or an error before all that."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.inner, self.outer = Attention(attend), Attention(attend)
+
+    def forward(self, x, *, fails=False):
+        if fails:
+            raise ArithmeticError
+        return self.outer(self.inner(x).mul_(2))
+
+
+@pytest.mark.parametrize("attend", [F.scaled_dot_product_attention, written_out()])
+def test_a_part_of_a_model_is_seen_alone_where_the_whole_runs(attend):
+    whole = seeded(lambda: _Around(attend))
+    traces = []
+    for model in (whole.inner, whole):
+        with headlight.watch(whole.inner, keep="all") as trace:
+            model(vectors())
+        traces.append(({path: stage.value.tolist() for path, stage in trace.stages.items()}, trace.notes))
+        assert trace.paths == ("model",)
+    assert traces[0] == traces[1]
+
+
+def test_a_part_is_still_seen_after_an_error_of_the_whole():
+    whole = seeded(lambda: _Around(F.scaled_dot_product_attention))
+    with headlight.watch(whole.inner) as trace:
+        with pytest.raises(ArithmeticError):
+            whole(vectors(), fails=True)
+        F.scaled_dot_product_attention(*whole.inner.heads(vectors()))
+    assert trace.paths == ("model",)
+
+
 def test_another_thread_is_not_seen():
     model = stacked(F.scaled_dot_product_attention, n_layers=1)
     with headlight.watch(model) as trace:
@@ -377,6 +411,7 @@ def test_another_thread_is_not_seen():
         other.start()
         other.join()
     assert len(trace) == 0
+    assert trace.notes == ("Sequential ran in another thread: what runs there is not seen.",)
 
 
 def test_only_what_is_asked_for_is_kept():
@@ -772,7 +807,7 @@ def test_a_function_that_was_traced_stays_compiled():
     factors[0] = 3.0
     with headlight.watch(stacked(CAUSAL["sdpa flag"], 1)) as trace:
         assert torch.equal(traced(x), 2.0 * x)
-    assert not trace.notes
+    assert trace.notes == ("Sequential did not run while it was watched.",)
 
 
 @pytest.mark.parametrize("attend", [CAUSAL["sdpa flag"], CAUSAL["masked_fill"]])
