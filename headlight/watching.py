@@ -59,7 +59,7 @@ def watch(
     scores that the model writes out, in this thread alone. What hides elsewhere is named in ``Trace.notes``.
 
     Args:
-        model: any module; names are those of its ``named_modules()``.
+        model: any module, or the part of one that is to be seen; names are those of its ``named_modules()``.
         layers: which modules to keep: numbers as they stand in the names (3 is ``h.3.attn``), names or patterns
             of names (``encoder.*``); None for all.
         keep: ``"shapes"`` computes and keeps no numbers, ``"weights"`` weights, masks and biases,
