@@ -128,8 +128,9 @@ class Subject:
             if self.has_rows(tensor) if self.needs_rows else self.has_sequences(tensor):
                 return tensor
         rows = f"{self.n_tokens} rows along axis {self.token_axis}, one for each token"
+        what = rows if self.needs_rows else "something of each sequence"
         raise ValueError(
-            f"the output has no tensor with {rows if self.needs_rows else 'something of each sequence'}: "
+            f"the output has no tensor of real numbers with {what}: "
             "say by output= how to take it from what the model returns, or by of= which argument holds the tokens"
         )
 

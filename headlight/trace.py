@@ -51,7 +51,8 @@ class Trace(Sequence[Attention]):
 
     def __repr__(self) -> str:
         shown = [*self.paths[:3], f"{len(self) - 3} more"] if len(self) > 3 else self.paths
-        return f"<Trace of {len(self)} attentions: {listed(shown)}>" if shown else "<Trace without an attention>"
+        s = "" if len(self) == 1 else "s"
+        return f"<Trace of {len(self)} attention{s}: {listed(shown)}>" if shown else "<Trace without an attention>"
 
     def _repr_html_(self) -> str:
         said = said_of(self._attentions, self.notes, self.inputs)
