@@ -156,6 +156,14 @@ def test_what_is_written_small_or_grey_can_be_read_on_every_ground(theme):
         assert contrast(looks["primaryColor"], ground) >= 3
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_what_is_written_on_a_button_of_the_primary_colour_can_be_read(theme):
+    looks = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"][theme]
+    sheet = (ROOT / "visualizer/page/page.css").read_text()
+    inks = re.search(r'button\[kind="primary"\]\S* [^{]*\{\s*color: light-dark\((#\w{6}), (#\w{6})\)', sheet)
+    assert contrast(inks[1 + THEMES.index(theme)], looks["primaryColor"]) >= 4.5
+
+
 def mixed(over, under, share):
     """Mix a colour over another one with this share of opacity."""
     parts = [[int(text[start : start + 2], 16) for start in (1, 3, 5)] for text in (over, under)]

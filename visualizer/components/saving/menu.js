@@ -32,7 +32,7 @@ export class SaveMenu {
     this.saved = saved;
     this.latest = 0;
     this.button = makeElement("button", "saving-open", { type: "button", title: say("help") }, [say("open")]);
-    this.element = makeElement("aside", "saving", {}, [this.button]);
+    this.element = makeElement("span", "saving", {}, [this.button]);
     this.button.addEventListener("click", () => this.open());
     this.onKey = (/** @type {KeyboardEvent} */ event) => this.hearKey(event);
     saved.root.addEventListener("keydown", this.onKey);
