@@ -32,7 +32,7 @@ class Running:
     Attributes:
         module: the module.
         path: its path.
-        number: how many calls of modules of the model began before it.
+        number: that of the call among those of the model's modules, from 1; 0 for what runs around the model.
     """
 
     module: nn.Module
@@ -45,6 +45,7 @@ class RunningModules:
 
     Attributes:
         named: every module of the model by its path, as ``named_modules`` gives them.
+        n_calls: how many calls of them began.
         in_other_thread: the path of one that ran in another thread, where none is followed; None where none did.
     """
 
@@ -57,8 +58,7 @@ class RunningModules:
             for name, module in self.named.items()
         }
         self._running: list[Running] = []
-        self._around: list[nn.Module] = []
-        self._n_calls = 0
+        self.n_calls = 0
         self.in_other_thread: str | None = None
         self._outside = Running(model, "", 0)
         self._thread = threading.get_ident()
@@ -66,12 +66,12 @@ class RunningModules:
     @property
     def are_running(self) -> bool:
         """True while one of them runs."""
-        return bool(self._running)
+        return bool(self._running) and self._running[-1].number > 0
 
     @property
     def others_run(self) -> bool:
         """True while modules that are not of the model run, and it runs in none of them."""
-        return bool(self._around) and not self._running
+        return bool(self._running) and self._running[-1].number == 0
 
     @property
     def innermost(self) -> Running:
@@ -102,23 +102,21 @@ class RunningModules:
                 if self.in_other_thread is None and threading.get_ident() != self._thread:
                     self.in_other_thread = self._names.get(id(module))
                 return
-            if id(module) not in self._names:
-                if not self._running:
-                    self._around.append(module)
-            else:
-                self._n_calls += 1
-                self._running.append(Running(module, self.path_of(module), self._n_calls))
+            if id(module) in self._names:
+                self.n_calls += 1
+                self._running.append(Running(module, self.path_of(module), self.n_calls))
                 entered(module)
+            elif not self.are_running:
+                self._running.append(Running(module, "", 0))
 
         def after(module: nn.Module, args: Any, *rest: Any) -> Any:  # noqa: ANN401
-            if not self._is_seen():
-                return None
-            if id(module) not in self._names:
-                while not self._running and self._around and self._around.pop() is not module:
-                    pass
+            is_own = id(module) in self._names
+            if not self._is_seen() or not (is_own or self.others_run):
                 return None
             while self._running and self._running.pop().module is not module:  # those that an error ended with it
                 pass
+            if not is_own:
+                return None
             kwargs, output = rest if len(rest) == 2 else ({}, None)  # after an error PyTorch leaves keywords out
             return left(module, args, kwargs, output)
 

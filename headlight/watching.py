@@ -158,7 +158,6 @@ class _Watcher(TorchFunctionMode):
         self._fused: nn.Module | None = None
         self._is_repeating = False
         self.refused: NoSuchPartError | None = None
-        self._has_run = False
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -229,7 +228,7 @@ class _Watcher(TorchFunctionMode):
         name, elsewhere = type(self._model).__name__, self._modules.in_other_thread
         if elsewhere is not None:
             return f"{elsewhere or name} ran in another thread: what runs there is not seen."
-        if self._has_run:
+        if self._modules.n_calls:
             return f"In {name} {self._instead('')}."
         return f"{name} did not run while it was watched."
 
@@ -328,7 +327,6 @@ class _Watcher(TorchFunctionMode):
     def _left(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:  # noqa: ANN401
         if self._is_repeating:
             return None
-        self._has_run = True
         if not self._modules.are_running:
             self._origins.given((args, kwargs))
         if module is self._model and not self._trace.inputs.model:
