@@ -48,8 +48,8 @@ class Report:
         n_errors, n_warnings = (
             sum(finding.severity == severity for _, finding in self.findings) for severity in ("error", "warning")
         )
-        seen = f"{len(self.rows)} attention{'' if len(self.rows) == 1 else 's'} seen"
-        return f"{seen}: {_count(n_errors, 'error')}, {_count(n_warnings, 'warning')}."
+        seen = f"{count_of(len(self.rows), 'attention')} seen"
+        return f"{seen}: {count_of(n_errors, 'error')}, {count_of(n_warnings, 'warning')}."
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -122,7 +122,8 @@ def _sentence(finding: Finding) -> str:
     return f"{finding.severity}: {finding.title}. {finding.why} {finding.mend}"
 
 
-def _count(number: int, name: str) -> str:
+def count_of(number: int, name: str) -> str:
+    """``no errors``, ``1 error`` or ``2 errors``."""
     return f"{number or 'no'} {name}{'' if number == 1 else 's'}"
 
 

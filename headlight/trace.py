@@ -17,6 +17,7 @@ from headlight.masks.mask_case import listed
 from headlight.notebook import images_of, said_of, said_of_steps
 from headlight.patterns import Folded, find_patterns
 from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, write
+from headlight.report import count_of
 from headlight.stages import Stage
 from model.tracing import nearest
 
@@ -51,8 +52,8 @@ class Trace(Sequence[Attention]):
 
     def __repr__(self) -> str:
         shown = [*self.paths[:3], f"{len(self) - 3} more"] if len(self) > 3 else self.paths
-        s = "" if len(self) == 1 else "s"
-        return f"<Trace of {len(self)} attention{s}: {listed(shown)}>" if shown else "<Trace without an attention>"
+        n = count_of(len(self), "attention")
+        return f"<Trace of {n}: {listed(shown)}>" if shown else "<Trace without an attention>"
 
     def _repr_html_(self) -> str:
         said = said_of(self._attentions, self.notes, self.inputs)
