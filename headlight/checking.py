@@ -28,8 +28,8 @@ def check(
 ) -> Report:
     """Run a model once and say of each attention what its mask is and what is wrong with it. Raises nothing.
 
-    Padding is read from inputs by their names: ``attention_mask`` (0 is padding), ``src_key_padding_mask`` (True is
-    padding) and their like. An error that the model raises becomes a note, beside what was seen until then.
+    Padding is read from inputs by their names: ``attention_mask`` (0 is padding, or what lowers a score),
+    ``src_key_padding_mask`` (True is padding) and their like. An error that the model raises becomes a note, beside what was seen until then.
 
     Args:
         model: any module, as it is: in training, dropout is on.

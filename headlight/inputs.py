@@ -129,7 +129,7 @@ def padding_of(named: Mapping[str, Any], padding: Tensor | None = None) -> Paddi
     found = {
         name: _is_padding(value, true_is_padding=name in _TRUE_IS_PADDING)
         for name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
-        if isinstance(value := named.get(name), Tensor) and value.dim() == 2
+        if isinstance(value := named.get(name), Tensor) and value.dim() in (1, 2)
     }
     own, decoder, source = (
         next((found[name] for name in names if name in found), None) for names in (_OF_OWN, _OF_DECODER, _OF_SOURCE)
@@ -138,9 +138,12 @@ def padding_of(named: Mapping[str, Any], padding: Tensor | None = None) -> Paddi
 
 
 def _is_padding(mask: Tensor, *, true_is_padding: bool) -> Tensor:
-    if not true_is_padding:
-        return mask == 0
-    return mask if mask.dtype is torch.bool else mask < 0
+    """(B, T), of one that is boolean, of ones and zeros, or added to scores: then no number of it is above zero."""
+    mask = mask if mask.dim() == 2 else mask[None]
+    if mask.dtype is torch.bool:
+        return mask if true_is_padding else ~mask
+    is_added = true_is_padding or (mask.is_floating_point() and not bool((mask > 0).any()))
+    return mask < 0 if is_added else mask == 0
 
 
 def _documents(positions: object, is_padding: Tensor | None) -> Tensor | None:

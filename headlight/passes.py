@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from headlight.inputs import arguments_of
 from headlight.known_functions import SCALED_DOT_PRODUCT
 from headlight.modules import Arguments, Function, Keywords, RunningModules
 from model.dataflow import name_of
@@ -27,9 +28,6 @@ _ONE_BY_ONE = frozenset(
     )
 )
 """Functions that leave each id at its place."""
-
-_OF_TARGET = ("decoder_input", "decoder_att", "decoder_pos", "tgt")
-"""The names of inputs of a decoder beside which an encoder has its own begin so."""
 
 _ATTENTIONS = {**dict.fromkeys(SCALED_DOT_PRODUCT, -2), F.multi_head_attention_forward: 0}
 """The axis of the queries in what the function returns."""
@@ -62,6 +60,16 @@ class Subject:
     is_alone: bool = False
 
     @property
+    def names(self) -> list[str]:
+        """The names of the arguments, those by place first."""
+        return list(arguments_of(self.model, self.args, self.kwargs))
+
+    @property
+    def name(self) -> str:
+        """The name of the argument that holds the tokens."""
+        return self.place if isinstance(self.place, str) else self.names[self.place]
+
+    @property
     def tokens(self) -> Tensor:
         """The tokens, (B, T, ...)."""
         tokens: Tensor = self.args[self.place] if isinstance(self.place, int) else self.kwargs[self.place]
@@ -84,26 +92,6 @@ class Subject:
     def of_item(self, output: Tensor, item: int) -> Tensor:
         """The part of an output that is of one sequence, (T, ...) where it has a row for each token."""
         return output.select(1 - self.token_axis if self.has_rows(output) else 0, item)
-
-    def part(self, item: int, real: Tensor) -> Subject:
-        """One sequence of the batch without its other tokens, in every input that has an axis for sequences."""
-        n_sequences, n_tokens = self.n_sequences, self.n_tokens
-        of_target = isinstance(self.place, str) and self.place.startswith(_OF_TARGET)
-
-        def cut(value: object, name: str = "") -> object:
-            if self.is_alone:
-                return value[real] if isinstance(value, Tensor) and value.shape[:1] == (n_tokens,) else value
-            if not isinstance(value, Tensor) or value.dim() < 2:
-                return value
-            axis = next((axis for axis in (1 - self.token_axis, 0) if value.shape[axis] == n_sequences), None)
-            if axis is None:
-                return value
-            one, is_beside = value.narrow(axis, item, 1), name.startswith(_OF_TARGET) is not of_target
-            is_of_tokens = value.shape[1 - axis] == n_tokens and not is_beside
-            return one.index_select(1 - axis, real.to(value.device)) if is_of_tokens else one
-
-        kwargs = {name: cut(value, name) for name, value in self.kwargs.items()}
-        return replace(self, args=tuple(cut(value) for value in self.args), kwargs=kwargs)
 
     def call(self, tokens: Tensor) -> object:
         """The model's answer to other tokens of the same shape."""

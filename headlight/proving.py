@@ -8,7 +8,7 @@ tokens are put in their place, which also finds what no derivative shows, such a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from headlight.influence import (
     stage_in_words,
 )
 from headlight.inputs import arguments_of, padding_of
+from headlight.one_sequence import of_one_sequence
 from headlight.passes import Pass, StageOutput, Subject, run_pass, tensors_in
 from headlight.trace import Trace
 from headlight.watching import watch
@@ -106,7 +107,7 @@ def assert_causal(
         if by_derivative is not None:
             _assert_nothing_pulled_back(claim, by_derivative)
         if place in changed_at:
-            _assert_nothing_changed(claim, before)
+            _assert_nothing_changed(claim, before, [place])
     is_sampled = len(places) < subject.n_tokens - 1
     how = _how(by_derivative, f"{len(places)} of {subject.n_tokens - 1}" if is_sampled else "all")
     return Proof(f"No row of the output depends on a later token: {how}.", is_sampled)
@@ -285,7 +286,7 @@ def _of_decoder(arguments: Mapping[str, Any]) -> str | None:
 def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
     """(B, T) bool, True = padding."""
     known = padding_of(arguments_of(subject.model, subject.args, subject.kwargs), padding)
-    name = _name(subject)
+    name = subject.name
     order = [known.decoder] if name.startswith(("decoder", *_DECODERS)) else [known.encoder, known.source]
     if name.startswith(("encoder", "memory")):
         order = [known.source, known.encoder]
@@ -294,18 +295,10 @@ def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
     return fitting[0] if fitting else torch.zeros(shape, dtype=torch.bool)
 
 
-def _name(subject: Subject) -> str:
-    """The name of the argument that holds the tokens."""
-    if isinstance(subject.place, str):
-        return subject.place
-    return list(arguments_of(subject.model, subject.args, subject.kwargs))[subject.place]
-
-
 def _is_source(subject: Subject) -> bool:
     """True where the tokens are those of an encoder, and the output is that of a decoder."""
-    named = arguments_of(subject.model, subject.args, subject.kwargs)
-    has_target = any(name.startswith(_DECODERS) for name in named)
-    name = _name(subject)
+    has_target = any(name.startswith(_DECODERS) for name in subject.names)
+    name = subject.name
     return name.startswith(("encoder", "memory")) or (has_target and not name.startswith(("decoder", *_DECODERS)))
 
 
@@ -386,33 +379,38 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
 # By changes.
 
 
-def _assert_nothing_changed(claim: _Claim, before: Pass) -> None:
-    after, differs = _with_other_tokens(claim, before, claim.forbidden)
-    if not bool(differs.any()):
-        return
+def _assert_nothing_changed(claim: _Claim, before: Pass, turns: Iterable[int] = range(_MOST_CHANGES)) -> None:
+    """Put other tokens in the place of those forbidden, others at each turn: one change alone can miss a choice."""
+    for turn in turns:
+        after, differs = _with_other_tokens(claim, before, claim.forbidden, turn)
+        if bool(differs.any()):
+            _fail_of_change(claim, before, after, differs, turn)
+
+
+def _fail_of_change(claim: _Claim, before: Pass, after: Pass, differs: Tensor, turn: int) -> None:
     item, row = differs.nonzero()[0].tolist()
     first = None
     for old, new in zip(before.stages, after.stages, strict=False):
         if old.value.shape == new.value.shape and bool(_rows_that_differ(old, new.value, claim.of_stages).any()):
             first = old
             break
-    _fail(claim, claim.denied(item, row, _culprit(claim, before, item, row)), first)
+    _fail(claim, claim.denied(item, row, _culprit(claim, before, item, row, turn)), first)
 
 
-def _with_other_tokens(claim: _Claim, before: Pass, where: Tensor) -> tuple[Pass, Tensor]:
+def _with_other_tokens(claim: _Claim, before: Pass, where: Tensor, turn: int) -> tuple[Pass, Tensor]:
     """A pass with other tokens at the marked places, (B, T) bool, and which of the claim's rows differ in it."""
-    after = run_pass(claim.subject, _changed(claim.subject, where, before.n_ids), differentiable=False)
+    after = run_pass(claim.subject, _changed(claim.subject, where, before.n_ids, turn), differentiable=False)
     return after, _rows_that_differ(before.output_stage(claim.subject), after.output, claim.rows)
 
 
-def _culprit(claim: _Claim, before: Pass, item: int, row: int) -> tuple[int, int] | None:
+def _culprit(claim: _Claim, before: Pass, item: int, row: int, turn: int) -> tuple[int, int] | None:
     """A token whose change alone changes a row, found by halving; None where several do it together."""
     places = sorted(claim.forbidden.nonzero().tolist(), key=lambda place: place[0] != item)
     while len(places) > 1:
         for part in (places[: len(places) // 2], places[len(places) // 2 :]):
             where = torch.zeros_like(claim.forbidden)
             where[tuple(zip(*part, strict=True))] = True
-            if bool(_with_other_tokens(claim, before, where)[1][item, row]):
+            if bool(_with_other_tokens(claim, before, where, turn)[1][item, row]):
                 places = part
                 break
         else:
@@ -420,15 +418,16 @@ def _culprit(claim: _Claim, before: Pass, item: int, row: int) -> tuple[int, int
     return places[0][0], places[0][1]
 
 
-def _changed(subject: Subject, where: Tensor, n_ids: int | None) -> Tensor:
-    """Other tokens at the marked places, (B, T) bool."""
-    tokens = subject.tokens
+def _changed(subject: Subject, where: Tensor, n_ids: int | None, turn: int) -> Tensor:
+    """Other tokens at the marked places, (B, T) bool: others at each turn, and vectors further off."""
+    tokens, generator = subject.tokens, torch.Generator().manual_seed(2 + turn)
     marked = (where if subject.token_axis == 1 else where.T).to(tokens.device)
     if tokens.is_floating_point():
-        noise = torch.randn(tokens.shape, generator=torch.Generator().manual_seed(2)).to(tokens)
+        noise = (1 + turn % _MOST_CHANGES) * torch.randn(tokens.shape, generator=generator).to(tokens)
         return torch.where(marked.reshape(*marked.shape, *(1,) * (tokens.dim() - 2)), tokens + noise, tokens)
-    size = int(tokens.max()) + 1 if n_ids is None else n_ids
-    return torch.where(marked, (tokens + max(1, size // 2)) % max(2, size), tokens)
+    size = max(2, int(tokens.max()) + 1 if n_ids is None else n_ids)
+    steps = torch.randint(1, size, tokens.shape, generator=generator).to(tokens)
+    return torch.where(marked, (tokens + steps) % size, tokens)
 
 
 def _rows_that_differ(one: StageOutput, other: Tensor, rows: Tensor) -> Tensor:
@@ -454,7 +453,9 @@ def _assert_the_same_alone(subject: Subject, is_padding: Tensor) -> None:
     has_rows = subject.has_rows(whole) and not _is_source(subject)
     for item, of_item in enumerate(is_padding):
         real = (~of_item).nonzero().flatten()
-        shorter = subject.part(item, real)
+        if not len(real):
+            continue
+        shorter = of_one_sequence(subject, item, real)
         alone = shorter.of_item(run_pass(shorter, shorter.tokens, differentiable=False).output, 0)
         expected = subject.of_item(whole, item)
         expected = expected[real.to(whole.device)] if has_rows else expected

@@ -17,6 +17,7 @@ from tests.headlight.small_models import (
     TokenModel,
     causal,
     seeded,
+    split,
     stacked,
     vectors,
     written_out,
@@ -284,6 +285,86 @@ def test_positions_that_count_the_padding_are_found_by_running_each_sequence_alo
         AssertionError, match="row 2 of the output, sequence 0, is another one without the 2 tokens"
     ):
         headlight.assert_padding_ignored(model, IDS, attention_mask=LEFT, alone=True)
+
+
+class WithInputs(nn.Module):
+    """Vectors with positions, through scaled dot-product attention under a mask that is given as it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.positions = nn.Embedding(8, WIDTH)
+
+    def forward(self, x, mask=None, position_ids=None):
+        x = x if position_ids is None else x + self.positions(position_ids)
+        q = split(x)
+        return sdpa(q, q, q, attn_mask=mask).transpose(1, 2).flatten(2)
+
+
+IS_REAL = RIGHT != 0
+WITH_CAUSAL = causal(6) & IS_REAL[:, None, None]
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs"),
+    [
+        (encoder, {"mask": ~causal(6), "src_key_padding_mask": ~IS_REAL}),
+        (encoder, {"mask": (~WITH_CAUSAL).expand(2, N_HEADS, 6, 6).flatten(0, 1)}),
+        (WithInputs, {"mask": IS_REAL[:, None, None]}),
+        (WithInputs, {"mask": WITH_CAUSAL}),
+        (WithInputs, {"mask": torch.zeros(2, 1, 6, 6).masked_fill(~WITH_CAUSAL, -math.inf)}),
+        (WithInputs, {"mask": IS_REAL[:, None, None], "position_ids": torch.arange(6)}),
+        (WithInputs, {"mask": IS_REAL[:, None, None], "position_ids": torch.arange(6)[None]}),
+    ],
+    ids=["(T, T)", "(B*H, T, T)", "(B, 1, 1, T)", "(B, 1, T, T)", "added", "positions (T,)", "positions (1, T)"],
+)
+def test_a_sequence_alone_has_its_part_of_every_mask_and_position(make, inputs):
+    headlight.assert_padding_ignored(seeded(make), vectors(), padding=~IS_REAL, alone=True, **inputs)
+
+
+def test_a_sequence_of_padding_alone_has_nothing_to_compare():
+    is_padding = torch.tensor([[False] * 4 + [True] * 2, [True] * 6])
+    headlight.assert_padding_ignored(seeded(encoder), vectors(), src_key_padding_mask=is_padding, alone=True)
+
+
+def test_the_inputs_of_another_side_are_not_cut():
+    class Beside(nn.Module):
+        def forward(self, x, memory, memory_mask, encoder_hidden_states):
+            q, k, other = split(x), split(memory), split(encoder_hidden_states)
+            return (sdpa(q, k, k, attn_mask=memory_mask) + sdpa(q, other, other)).transpose(1, 2).flatten(2)
+
+    x, inputs = vectors(), {"memory_mask": ~causal(6).T, "encoder_hidden_states": vectors(seed=2)}
+    headlight.assert_padding_ignored(Beside(), x, torch.zeros_like(x), padding=~IS_REAL, alone=True, **inputs)
+
+
+@pytest.mark.parametrize("fill", [-math.inf, -1e9])
+def test_padding_may_be_said_by_what_is_added_to_scores(fill):
+    class Added(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = encoder()
+
+        def forward(self, x, attention_mask):
+            return self.body(x, src_key_padding_mask=attention_mask)
+
+    model, mask = seeded(Added), torch.zeros(2, 6).masked_fill(~IS_REAL, fill)
+    headlight.assert_padding_ignored(model, vectors(), attention_mask=mask)
+    assert not headlight.check(model, vectors(), attention_mask=mask).findings
+    with pytest.raises(ValueError, match="there is no padding"):
+        headlight.assert_padding_ignored(model, vectors(), attention_mask=torch.zeros(2, 6))
+
+
+def test_padding_of_one_sequence_may_have_no_axis_for_sequences():
+    headlight.assert_padding_ignored(seeded(encoder), vectors()[0], src_key_padding_mask=~IS_REAL[0], alone=True)
+
+
+def test_a_largest_number_that_no_derivative_follows_is_found_by_several_changes():
+    class Largest(nn.Module):
+        def forward(self, x):
+            return x / x.detach().abs().amax()
+
+    x = vectors() * torch.where(IS_REAL, 2.0, 0.01)[..., None]
+    with pytest.raises(AssertionError, match="depends on token 5, which is padding"):
+        headlight.assert_padding_ignored(Largest(), x, padding=~IS_REAL)
 
 
 def test_what_cannot_be_judged_says_why():
