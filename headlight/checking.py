@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headlight.expected import Expected, expected_of
+from headlight.attentions import Attention
+from headlight.expected import Expected, expected_of, unknown_facts
 from headlight.findings import Judged, judge, remarks_on
 from headlight.inputs import inputs_of, padding_of, tokens_of
 from headlight.report import Report
@@ -29,7 +30,8 @@ def check(
     """Run a model once and say of each attention what its mask is and what is wrong with it. Raises nothing.
 
     Padding is read from inputs by their names: ``attention_mask`` (0 is padding, or what lowers a score),
-    ``src_key_padding_mask`` (True is padding) and their like. An error that the model raises becomes a note, beside what was seen until then.
+    ``src_key_padding_mask`` (True is padding) and their like. An error that the model raises becomes a note, beside
+    what was seen until then.
 
     Args:
         model: any module, as it is: in training, dropout is on.
@@ -54,12 +56,21 @@ def check(
     except ValueError as error:
         notes.append(f"The padding was not taken: {error}.")
         known = trace.inputs.padding
+    if padding is not None and known.encoder is not None and not any(_fits(known.encoder, one) for one in trace):
+        notes.append(f"The padding was not taken: it is {tuple(known.encoder.shape)}, which fits no attention.")
     rows = judge(trace, known, causal, trace.inputs.model, expected)
     if expected is not None and not any(expected_of(row.attention, expected) is not None for row in rows):
         notes.append("The expected mask was compared with none: no attention has such a path.")
+    notes += unknown_facts(expected, known)
     if along := _along_the_batch(rows, tokens_of(args, kwargs), knows_padding=known.encoder is not None):
         notes.append(along)
     return Report(rows, (*notes, *trace.notes, *remarks_on(trace)))
+
+
+def _fits(padding: Tensor, attention: Attention) -> bool:
+    """True if an attention may go over the tokens of which some are padding, (B, T)."""
+    n_sequences, _, n_queries, n_keys = attention.shape
+    return n_sequences % len(padding) == 0 and padding.shape[1] in (n_queries, n_keys - attention.sinks)
 
 
 def _along_the_batch(rows: Sequence[Judged], tokens: Tensor | None, *, knows_padding: bool) -> str:

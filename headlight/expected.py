@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -11,8 +12,9 @@ import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
+from headlight.inputs import Padding
 from headlight.mask_words import Tokens
-from headlight.masks.language import parse
+from headlight.masks.language import Expression, parse
 from headlight.masks.lint import Finding
 from headlight.passed_masks import without_repeats
 from model.masks import with_leading_axes
@@ -27,6 +29,10 @@ _WORDS = {
     "padding": "is_pad(k)",
 }
 """Short words for what is often expected."""
+
+_OF_TOKENS = frozenset(("query_token", "key_token"))
+_OF_DOCUMENTS = frozenset(("query_segment", "key_segment"))
+_OF_PADDING = frozenset(("query_is_padding", "key_is_padding"))
 
 _MOST_NAMED = 3
 
@@ -54,7 +60,9 @@ def cells_of(mask: Mask, attention: Attention, tokens: Sequence[Tokens]) -> Tens
     _, n_heads, n_queries, n_keys = attention.shape
     size = (len(tokens), n_heads, n_queries, n_keys - attention.sinks)
     if isinstance(mask, str):
-        expression = parse(re.sub(r"\b(" + "|".join(_WORDS) + r")\b", lambda word: _WORDS[word[0]], mask))
+        expression = _read(mask)
+        if not _OF_TOKENS.isdisjoint(expression.names):
+            raise ValueError("it asks which token stands where, which is not known here")
         heads = range(n_heads) if "h" in expression.names else range(1)
         planes = [
             torch.stack([expression.evaluate(replace(known.context(), head=h, sequence=b)) for h in heads])
@@ -74,6 +82,24 @@ def cells_of(mask: Mask, attention: Attention, tokens: Sequence[Tokens]) -> Tens
     except RuntimeError:
         raise ValueError(f"expected is {tuple(cells.shape)}: it must broadcast to {size}") from None
     return cells
+
+
+def _read(mask: str) -> Expression:
+    return parse(re.sub(r"\b(" + "|".join(_WORDS) + r")\b", lambda word: _WORDS[word[0]], mask))
+
+
+def unknown_facts(expected: Expected | None, padding: Padding) -> Iterator[str]:
+    """A sentence on each fact that an expression asks for and nothing says: it was taken to be true of no token."""
+    masks = expected.values() if isinstance(expected, Mapping) else (expected,)
+    names: set[str] = set()
+    for mask in masks:
+        with suppress(ValueError):
+            names |= _read(mask).names if isinstance(mask, str) else set()
+    if padding.documents is None and not _OF_DOCUMENTS.isdisjoint(names):
+        yield "The expected mask asks for documents, and no position_ids restart: all tokens counted as one."
+    said = (padding.encoder, padding.decoder, padding.source)
+    if all(each is None for each in said) and not _OF_PADDING.isdisjoint(names):
+        yield "The expected mask asks for padding, and nothing says which tokens it is: none counted as padding."
 
 
 def difference(allowed: Tensor | None, expected: Tensor, tokens: Sequence[Tokens], n_heads: int) -> Finding | None:

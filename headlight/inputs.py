@@ -115,17 +115,19 @@ def padding_of(named: Mapping[str, Any], padding: Tensor | None = None) -> Paddi
 
     Args:
         named: what the model is called with by name.
-        padding: (B, T), True = padding; where given, it is believed in place of the inputs.
+        padding: (B, T) or (T,), True = padding; where given, it is believed in place of the inputs.
 
     Raises:
-        ValueError: ``padding`` is not boolean with two axes.
+        ValueError: ``padding`` is not boolean with one or two axes.
     """
     if padding is not None:
-        if padding.dtype is not torch.bool or padding.dim() != 2:
+        given = torch.as_tensor(padding)
+        if given.dtype is not torch.bool or given.dim() not in (1, 2):
             raise ValueError(
-                f"padding is {padding.dtype} {tuple(padding.shape)}: it must be boolean, (B, T), True = padding"
+                f"padding is {given.dtype} {tuple(given.shape)}: it must be boolean, (B, T), True = padding"
             )
-        return Padding(padding, documents=_documents(named.get("position_ids"), padding))
+        given = _of_sequences(given)
+        return Padding(given, documents=_documents(named.get("position_ids"), given))
     found = {
         name: _is_padding(value, true_is_padding=name in _TRUE_IS_PADDING)
         for name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
@@ -139,7 +141,7 @@ def padding_of(named: Mapping[str, Any], padding: Tensor | None = None) -> Paddi
 
 def _is_padding(mask: Tensor, *, true_is_padding: bool) -> Tensor:
     """(B, T), of one that is boolean, of ones and zeros, or added to scores: then no number of it is above zero."""
-    mask = mask if mask.dim() == 2 else mask[None]
+    mask = _of_sequences(mask)
     if mask.dtype is torch.bool:
         return mask if true_is_padding else ~mask
     is_added = true_is_padding or (mask.is_floating_point() and not bool((mask > 0).any()))
@@ -148,8 +150,9 @@ def _is_padding(mask: Tensor, *, true_is_padding: bool) -> Tensor:
 
 def _documents(positions: object, is_padding: Tensor | None) -> Tensor | None:
     """(B, T), the number of each token's document: one begins where positions go back to the first one's."""
-    if not isinstance(positions, Tensor) or positions.dim() != 2 or positions.is_floating_point():
+    if not isinstance(positions, Tensor) or positions.dim() not in (1, 2) or positions.is_floating_point():
         return None
+    positions = _of_sequences(positions)
     is_real = torch.ones_like(positions, dtype=torch.bool)
     if is_padding is not None and is_padding.shape == positions.shape:
         is_real = ~is_padding.to(positions.device)
@@ -160,3 +163,8 @@ def _documents(positions: object, is_padding: Tensor | None) -> Tensor | None:
         begins = (of_tokens[1:] < of_tokens[:-1]) & (of_tokens[1:] == of_tokens[:1])
         documents[item, places[1:]] = begins.cumsum(0)
     return documents if bool(documents.any()) else None
+
+
+def _of_sequences(of_tokens: Tensor) -> Tensor:
+    """(B, T), of that or of (T,)."""
+    return of_tokens if of_tokens.dim() == 2 else of_tokens[None]

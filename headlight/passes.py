@@ -110,13 +110,14 @@ class Subject:
             ValueError: the output has no axis of the tokens, or of the sequences.
         """
         output = self.call(tokens)
-        if self.pick is not None:
-            return self.with_sequences(self.pick(output))
-        for tensor in map(self.with_sequences, tensors_in(output)):
+        picked = output if self.pick is None else [self.pick(output)]
+        for tensor in map(self.with_sequences, tensors_in(picked)):
             if self.has_rows(tensor) if self.needs_rows else self.has_sequences(tensor):
                 return tensor
         rows = f"{self.n_tokens} rows along axis {self.token_axis}, one for each token"
         what = rows if self.needs_rows else "something of each sequence"
+        if self.pick is not None:
+            raise ValueError(f"what output= takes must be a tensor of real numbers with {what}")
         raise ValueError(
             f"the output has no tensor of real numbers with {what}: "
             "say by output= how to take it from what the model returns, or by of= which argument holds the tokens"

@@ -216,12 +216,12 @@ def _subject(
     output: Callable[[Any], Tensor] | None,
     batch_first: bool,
 ) -> Subject:
+    names = list(arguments_of(model, args, kwargs))
     place: int | str | None = 0 if args else next((name for name in _TOKENS if name in kwargs), None)
     if of is not None:
-        names = list(arguments_of(model, args, kwargs))
         place = of if of in kwargs else names.index(of) if of in names else None
     if place is None:
-        raise ValueError(f"there are no tokens: give them first, or name them by of=, one of: {', '.join(kwargs)}")
+        raise ValueError(f"there are no tokens: give them first, or name them by of=, one of: {', '.join(names)}")
     subject = Subject(model, args, kwargs, place, 1 if batch_first else 0, output)
     tokens = subject.tokens
     if not isinstance(tokens, Tensor) or not tokens.dim():
@@ -284,13 +284,20 @@ def _of_decoder(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
-    """(B, T) bool, True = padding."""
+    """(B, T) bool, True = padding.
+
+    Raises:
+        ValueError: ``padding`` has other sizes than the tokens.
+    """
     known = padding_of(arguments_of(subject.model, subject.args, subject.kwargs), padding)
-    name = subject.name
+    name, shape = subject.name, (subject.n_sequences, subject.n_tokens)
+    if padding is not None and known.encoder is not None:
+        if known.encoder.shape != shape:
+            raise ValueError(f"padding is {tuple(known.encoder.shape)}: it must be {shape}, as the tokens are")
+        return known.encoder.cpu()
     order = [known.decoder] if name.startswith(("decoder", *_DECODERS)) else [known.encoder, known.source]
     if name.startswith(("encoder", "memory")):
         order = [known.source, known.encoder]
-    shape = (subject.n_sequences, subject.n_tokens)
     fitting = [each.cpu() for each in order if each is not None and each.shape == shape]
     return fitting[0] if fitting else torch.zeros(shape, dtype=torch.bool)
 

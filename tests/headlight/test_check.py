@@ -26,6 +26,7 @@ def encoder(**options):
     return seeded(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, N_HEADS, 32, **options), 1))
 
 
+CAUSAL = stacked(partial(sdpa, is_causal=True))
 DISTANCE = torch.arange(6)[:, None] - torch.arange(6)
 DOCUMENTS = torch.tensor([0, 0, 1, 1, 1, 2])
 
@@ -248,3 +249,42 @@ def test_a_boolean_mask_that_a_model_adds_to_its_scores_blocks_nothing():
     report = headlight.check(stacked(written_out(lambda scores: scores + causal(6)), n_layers=1), vectors())
     assert report.rows[0].attention.allowed is None
     assert "0: A mask of ones and zeros is added" in report.errors[0]
+
+
+class WithPositions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = CAUSAL
+
+    def forward(self, x, position_ids=None):
+        return self.body(x)
+
+
+def test_positions_of_one_sequence_tell_its_documents_without_an_axis_for_sequences():
+    positions = torch.tensor([0, 1, 2, 0, 1, 2])
+    for given in (positions, positions[None]):
+        (error, *_) = headlight.check(WithPositions(), vectors(1), position_ids=given).errors
+        assert "2 documents lie side by side" in error
+
+
+@pytest.mark.parametrize("padding", [PADDED[:, :5], PADDED[:1].expand(3, 6)])
+def test_padding_that_fits_no_attention_is_not_taken_in_silence(padding):
+    report = headlight.check(CAUSAL, vectors(), padding=padding)
+    assert report.notes == (f"The padding was not taken: it is {tuple(padding.shape)}, which fits no attention.",)
+
+
+def test_padding_may_be_any_array():
+    for given in (PADDED.numpy(), PADDED.tolist()):
+        assert headlight.check(encoder(), vectors(), padding=given).errors
+    assert headlight.check(encoder(), vectors(1), padding=PADDED[1]).errors
+
+
+def test_what_an_expected_mask_asks_for_and_nothing_says_is_told():
+    report = headlight.check(CAUSAL, vectors(), expected={"*": "causal and same_document and not padding"})
+    assert report.notes == (
+        "The expected mask asks for documents, and no position_ids restart: all tokens counted as one.",
+        "The expected mask asks for padding, and nothing says which tokens it is: none counted as padding.",
+    )
+    assert not headlight.check(CAUSAL, vectors(), padding=PADDED, expected="causal and not padding").notes
+    (error, *_) = headlight.check(CAUSAL, vectors(), expected="token(k) != 3").errors
+    assert "it asks which token stands where" in error

@@ -353,6 +353,14 @@ def test_padding_may_be_said_by_what_is_added_to_scores(fill):
         headlight.assert_padding_ignored(model, vectors(), attention_mask=torch.zeros(2, 6))
 
 
+def test_the_padding_of_a_decoder_may_be_given():
+    model = seeded(lambda: nn.Transformer(WIDTH, N_HEADS, 1, 1, 32, batch_first=True))
+    with pytest.raises(
+        AssertionError, match="row 0 of the output, sequence 0, depends on token 4, which is padding"
+    ):
+        headlight.assert_padding_ignored(model, vectors(), vectors(seed=2), of="tgt", padding=~IS_REAL)
+
+
 def test_padding_of_one_sequence_may_have_no_axis_for_sequences():
     headlight.assert_padding_ignored(seeded(encoder), vectors()[0], src_key_padding_mask=~IS_REAL[0], alone=True)
 
@@ -374,6 +382,13 @@ def test_what_cannot_be_judged_says_why():
         headlight.assert_causal(CAUSAL)
     with pytest.raises(ValueError, match="there is 1 token"):
         headlight.assert_causal(CAUSAL, vectors(n_tokens=1))
+    with pytest.raises(ValueError, match="one of: input"):
+        headlight.assert_causal(CAUSAL, vectors(), of="tokens")
+    with pytest.raises(ValueError, match=r"padding is \(1, 6\): it must be \(2, 6\), as the tokens are"):
+        headlight.assert_padding_ignored(CAUSAL, vectors(), padding=~IS_REAL[0])
+    for pick in (lambda output: output[:, :4], lambda output: output.argmax(-1), lambda _: 3):
+        with pytest.raises(ValueError, match="what output= takes must be a tensor of real numbers with 6 rows"):
+            headlight.assert_causal(CAUSAL, vectors(), output=pick)
     with pytest.raises(ValueError, match="say by output= how to take it"):
         headlight.assert_causal(seeded(lambda: nn.Sequential(CAUSAL, nn.Flatten(0))), vectors())
 
