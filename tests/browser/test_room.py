@@ -12,8 +12,8 @@ SETTINGS = {"text": "the cat sat on the mat", "stage": "encoder.self_attention.w
 
 
 def test_presented_by_a_key_in_a_theme_of_the_link_and_printed(open_app):
-    page = open_app(**SETTINGS, embed_options="dark_theme")
-    expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
+    page = open_app(**SETTINGS, embed_options="light_theme")
+    expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "light")
     page.evaluate("window.sameDocument = true")
     page.locator(".st-key-audience_menu button").first.click()
     for title, option, theme in (("Light", "light_theme", "light"), ("Dark", "dark_theme", "dark")):
@@ -26,7 +26,7 @@ def test_presented_by_a_key_in_a_theme_of_the_link_and_printed(open_app):
 
     page.keyboard.press("p")  # while the server may still hear that the menu was closed
     page.wait_for_url(lambda url: "present=on" in url)
-    assert link_of(page)["embed_options"] == "dark_theme"
+    assert link_of(page)["embed_options"] == "dark_theme", "the theme that was chosen stays in the link"
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     fits(page)
     settle(page)
@@ -44,11 +44,14 @@ def test_presented_by_a_key_in_a_theme_of_the_link_and_printed(open_app):
     page.locator(".st-key-audience_menu button").first.click()
     page.locator(".theme-links").get_by_text("Light").click()
     expect(page.locator(".st-key-picture .headlight").first).to_have_attribute("data-theme", "light")
+    n_entries = page.evaluate("history.length")
     page.go_back()
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.locator("html")).to_have_attribute(
         "data-drawn", link_of(page)["embed_options"].removesuffix("_theme")
     )
+    settle(page)
+    assert page.evaluate("history.length") == n_entries, "one goes Forward again"
     beside = open_app(**SETTINGS)
     a_formula_is_whole_beside_an_open_sidebar(beside)
     on_paper_stands_what_is_shown_in_light(beside)

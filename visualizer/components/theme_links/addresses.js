@@ -7,13 +7,16 @@ export function themeIn(address, parameter, themes) {
   return themes.map(([value]) => value).find((value) => value && given.includes(value)) ?? "";
 }
 
-/** The address with another theme, "" for none; other values of the parameter stay.
+/** The address with another theme, "" for none, written as Streamlit writes it: an address that differs from what the
+ *  server says is a further entry in the history. Other values of the parameter stay.
  *  @param {string} address @param {string} parameter @param {Theme[]} themes @param {string} theme */
 export function addressWith(address, parameter, themes, theme) {
   const url = new URL(address);
-  const values = themes.map(([value]) => value);
-  const others = url.searchParams.getAll(parameter).filter((value) => !values.includes(value));
-  url.searchParams.delete(parameter);
-  for (const value of theme ? [...others, theme] : others) url.searchParams.append(parameter, value);
+  const parts = url.search.slice(1).split("&").filter(Boolean);
+  const isOption = (/** @type {string} */ part) => part.startsWith(`${parameter}=`);
+  const ofThemes = themes.map(([value]) => `${parameter}=${value}`);
+  const options = parts.filter((part) => isOption(part) && !ofThemes.includes(part));
+  if (theme) options.push(`${parameter}=${theme}`);
+  url.search = [...options, ...parts.filter((part) => !isOption(part))].join("&");
   return url.href;
 }

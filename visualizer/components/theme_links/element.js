@@ -21,6 +21,11 @@ window.addEventListener("popstate", () => {
   wearAddress?.();
 });
 
+/** Streamlit writes the address with the theme that the page was loaded with: the one chosen since is put back.
+ *  @type {(event: NavigationCurrentEntryChangeEvent) => void} */
+let keepTheme = () => {};
+window.navigation?.addEventListener("currententrychange", (event) => keepTheme(event));
+
 /** The themes side by side, each a link to this page; the one in the address is marked.
  *  @extends {Picture<LinksHeader>} */
 class ThemeLinks extends Picture {
@@ -64,11 +69,18 @@ class ThemeLinks extends Picture {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const { themes, parameter, looks } = this.data;
-    history.replaceState(history.state, "", addressWith(location.href, parameter, themes, value));
     const { host } = this;
+    const named = () => themeIn(location.href, parameter, themes);
+    const name = () => history.replaceState(history.state, "", addressWith(location.href, parameter, themes, kept));
+    let kept = value;
+    keepTheme = ({ navigationType }) => {
+      if (navigationType === "traverse") kept = named();
+      else if (named() !== kept) name();
+    };
+    name();
     let worn = "";
     wearAddress = () => {
-      const theme = wanted(themeIn(location.href, parameter, themes));
+      const theme = wanted(named());
       if (theme !== worn) host.wear?.(looks[theme]);
       worn = theme;
     };
