@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import choose_view, rerun, settle
@@ -46,11 +48,18 @@ def test_the_whole_page_is_walked_with_the_keyboard_alone_and_every_view_fits(op
             settle(page)
             fits(page)
         is_read_by_row(page)
+        no_level_of_headings_is_left_out(page)
         if view in MOST_CONTROLS:
             assert len(asking := controls_in_sight(page)) <= MOST_CONTROLS[view], (view, asking)
         if view == "compare":
             assert page.locator(".compare-head .matrix-plot").first.bounding_box()["y"] < 300
         expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
+
+
+def no_level_of_headings_is_left_out(page: Page) -> None:
+    seen = "all => all.filter((one) => one.checkVisibility()).map((one) => Number(one.localName[1]))"
+    levels = page.locator("h1, h2, h3, h4, h5, h6").evaluate_all(seen)
+    assert all(level <= before + 1 for before, level in pairwise([0, *levels])), levels
 
 
 def the_keyboard_reaches_all(page: Page) -> None:

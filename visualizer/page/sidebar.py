@@ -24,7 +24,7 @@ say = texts_of(__name__)
 
 def title() -> None:
     """The name above the controls; with it the sidebar takes its place, so that nothing is moved by it later."""
-    st.sidebar.markdown("## :material/highlight: Headlight")
+    st.sidebar.markdown("# :material/highlight: Headlight")
 
 
 @failure_said()

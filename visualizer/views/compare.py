@@ -188,7 +188,7 @@ def _beside(runs: Sequence[tuple[str, Run]], selection: Selection) -> None:
             state.select_cell(query, key)
 
     for number, (title, picture) in enumerate(pictures):
-        st.markdown(f"##### {title}")
+        st.markdown(f"## {title}")
         layer = min(selection.layer, len(picture.modules) - 1)
         shown = replace(selection, stage=f"{picture.kind}.weights", layer=layer)
         key = f"beside_{number}"

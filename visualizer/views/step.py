@@ -235,7 +235,7 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
     title, text, formula = st.columns([3, 8, 5], gap="medium", vertical_alignment="center")
     with title, st.container(key="introduction"):
         heading = markdown_safe(entry_of(run, path).title).replace("_", "_\u200b")  # where a long name breaks
-        st.markdown(f"#### {heading}")
+        st.markdown(f"## {heading}")
     with text:
         mount(words([explanation_in_pieces(run, path, depth)], look="prose", key="stage_text"))
     with formula, st.container(key="formula"):
@@ -361,7 +361,7 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
         row = row.softmax(-1)
     best = row.topk(min(N_LIKELY, len(row)))
     tokens = [run.vocabulary[token_id] for token_id in best.indices.tolist()]
-    st.markdown(f"##### {likely_of_what(run, cell.row)}")
+    st.markdown(f"### {likely_of_what(run, cell.row)}")
     figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme()]["neutral"])
     pairs = zip(tokens, best.values.tolist(), strict=True)
     alt = say("likely", tokens=", ".join(f"{token} {percent(share, 1)}" for token, share in pairs))

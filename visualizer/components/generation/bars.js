@@ -13,7 +13,7 @@ export function makeBars() {
   const note = makeElement("div", "bars-note");
   const list = makeElement("ol", "bars-list");
   const element = makeElement("section", "next-token", {}, [
-    makeElement("h3", "part-title", {}, [say("title")]),
+    makeElement("h2", "part-title", {}, [say("title")]),
     note,
     list,
   ]);

@@ -73,18 +73,18 @@ class GenerationSteps extends Picture {
     ]);
     this.tokens = makeElement("ol", "written", { "aria-label": say("written") });
     this.sentence = makeElement("p", "step-sentence", { "aria-live": "polite" });
-    this.attentionTitle = makeElement("h3", "part-title");
+    this.attentionTitle = makeElement("h2", "part-title");
     this.attentionNote = makeElement("p", "part-note");
     const attention = makeElement("section", "chosen-by", {}, [
       this.attentionTitle, this.attentionNote, this.layerControl.element, this.attention.element,
     ]);
     this.maskNote = makeElement("p", "part-note");
     const mask = makeElement("section", "growing-mask", {}, [
-      makeElement("h3", "part-title", {}, [say("mask_title")]), this.maskNote, this.mask.element,
+      makeElement("h2", "part-title", {}, [say("mask_title")]), this.maskNote, this.mask.element,
     ]);
     this.cacheNote = makeElement("p", "part-note cache-sum");
     const cache = makeElement("section", "cache-rows", {}, [
-      makeElement("h3", "part-title", {}, [say("cache_title")]), this.cacheNote, this.cache.element,
+      makeElement("h2", "part-title", {}, [say("cache_title")]), this.cacheNote, this.cache.element,
     ]);
     const parts = [this.bars.element, attention, mask, cache];
     this.parts = makeElement("div", "step-parts", {}, parts);

@@ -19,7 +19,7 @@ class PathCard extends Picture {
     this.events = new Events(host);
     this.stops = makeElement("select", "path-stops", { "aria-label": say("stops") });
     this.stops.onchange = () => this.step(Number(this.stops.value) - this.data.current);
-    this.title = makeElement("h3", "path-title");
+    this.title = makeElement("h2", "path-title");
     this.words = makeElement("p", "path-words");
     this.trial = makeElement("p", "path-trial");
     this.back = this.button("path-back", say("back"), () => this.step(-1));

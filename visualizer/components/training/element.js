@@ -77,7 +77,7 @@ class Side {
   /** @param {Host} host */
   constructor(host) {
     this.host = host;
-    this.title = makeElement("h3");
+    this.title = makeElement("h2");
     this.numbers = makeElement("div", "training-numbers");
     this.answer = makeElement("div", "training-answer");
     this.root = makeElement("div", "headlight");

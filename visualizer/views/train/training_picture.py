@@ -37,7 +37,7 @@ _MOMENT = "train_moment"
 def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
     """Draw what there is of a plan: while it is trained, by itself."""
     if plan.question:
-        st.markdown(f"##### {markdown_safe(plan.question)}")
+        st.markdown(f"## {markdown_safe(plan.question)}")
     job = session.running(choice, plan)
     if job is not None:
         _stop(choice, plan)
