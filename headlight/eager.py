@@ -6,7 +6,6 @@ the mask and the bias. Notes are kept beside the tensors and go with them, so th
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -134,7 +133,7 @@ class EagerAttentions:
             "masked_fill": self._masked_fill,
             "where": self._where,
             "setitem": self._set_item,
-            **dict.fromkeys(("tril", "triu"), self._triangle),
+            **{name: partial(self._triangle, name=name) for name in ("tril", "triu")},
             **dict.fromkeys(("cat", "concat"), self._joined),
             "softmax": self._softmax,
             "log_softmax": self._log_softmax,
@@ -292,9 +291,7 @@ class EagerAttentions:
             elif isinstance(factor, Tensor):
                 note = note.then(Step("multiplied", factor.detach().expand(output.shape)))
         elif isinstance(note, Exponentials) and isinstance(factor, Tensor):
-            blocked = (factor.detach() == 0).expand(output.shape)
-            scores = note.scores.then(Step("filled", blocked, -math.inf))
-            note = replace(note, scores=scores, masked=note.masked.masked_fill(blocked, -math.inf))
+            note = note.without((factor.detach() == 0).expand(output.shape))
         elif self._is_draft(note) and isinstance(factor, Tensor) and not _is_same_for_keys(factor, output):
             note.changed()
         self._keep(output, note, axes)
@@ -332,29 +329,34 @@ class EagerAttentions:
             fill = _placed(scores, index, fill.detach()) if isinstance(fill, Tensor) else fill
             self._filled(scores, _placed(scores, index, torch.tensor(True)), fill, scores)
 
-    def _triangle(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
+    def _triangle(self, args: Arguments, kwargs: Keywords, output: Tensor, name: str) -> None:
         """The other triangle becomes zero."""
         note, axes = self._entry(args[0])
+        kept = getattr(torch.ones_like(output, dtype=torch.bool), name)(*args[1:], **kwargs)
         if isinstance(note, Scores):
-            self._keep(output, note.then(Step("multiplied", (output != 0).detach())), axes)
-        elif self._is_draft(note):
-            note.changed()
-            self._keep(output, note, axes)
+            self._keep(output, note.then(Step("multiplied", kept)), axes)
+        else:
+            self._filled(args[0], ~kept, 0.0, output)
 
     def _filled(self, scores: object, cells: Tensor, fill: object, output: Tensor) -> None:
         note, axes = self._entry(scores)
-        if isinstance(note, Scores):
-            cells = cells.detach().clone().expand(output.shape)
-            numbers = fill
-            if isinstance(fill, Tensor) and fill.numel() > 1:
-                numbers = fill.detach().expand(output.shape)[cells].unique()  # type: ignore[no-untyped-call]
-                numbers = numbers if len(numbers) else 0.0
-            is_one = not isinstance(numbers, Tensor) or numbers.numel() == 1
-            step = Step("filled", cells, float(numbers)) if is_one else Step("other", name="other numbers")  # type: ignore[arg-type]
-            self._keep(output, note.then(step), axes)
-        elif self._is_draft(note):
+        if self._is_draft(note):
             note.changed()
             self._keep(output, note, axes)
+        if not isinstance(note, Scores | Exponentials):
+            return
+        cells = cells.detach().clone().expand(output.shape)
+        numbers = fill
+        if isinstance(fill, Tensor) and fill.numel() > 1:
+            numbers = fill.detach().expand(output.shape)[cells].unique()  # type: ignore[no-untyped-call]
+            numbers = numbers if len(numbers) else 0.0
+        is_one = not isinstance(numbers, Tensor) or numbers.numel() == 1
+        if isinstance(note, Exponentials):
+            if is_one and float(numbers) == 0:  # type: ignore[arg-type]
+                self._keep(output, note.without(cells), axes)
+            return
+        step = Step("filled", cells, float(numbers)) if is_one else Step("other", name="other numbers")  # type: ignore[arg-type]
+        self._keep(output, note.then(step), axes)
 
     def _joined(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         """Columns that are no products, such as a sink's, stand beside the scores."""

@@ -153,6 +153,11 @@ class Exponentials:
     masked: Tensor
     axis: int | None = None
 
+    def without(self, blocked: Tensor) -> Exponentials:
+        """The same with zeros in some cells, bool in the shape of the scores."""
+        scores = self.scores.then(Step("filled", blocked, -math.inf))
+        return replace(self, scores=scores, masked=self.masked.masked_fill(blocked, -math.inf))
+
 
 @dataclass(frozen=True, eq=False)
 class Total:

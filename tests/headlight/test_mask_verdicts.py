@@ -87,6 +87,35 @@ def test_a_softmax_that_is_written_out_gives_its_own_weights(way):
     torch.testing.assert_close(trace[0].weights, expected(scores, -1).detach())
 
 
+def with_item(raised):
+    raised[..., ~causal(T)] = 0.0
+    return raised
+
+
+@pytest.mark.parametrize(
+    "masked",
+    [
+        torch.tril,
+        lambda raised: raised.tril_(),
+        lambda raised: raised.masked_fill(~causal(T), 0),
+        lambda raised: torch.where(causal(T), raised, torch.zeros_like(raised)),
+        with_item,
+    ],
+    ids=["tril", "tril_", "masked_fill", "where", "setitem"],
+)
+def test_exponentials_that_become_zero_are_blocked(masked):
+    def attend(q, k, v):
+        raised = masked((q @ k.mT / 2).exp())
+        return raised / (raised.sum(-1, keepdim=True) + 1e-9) @ v
+
+    case = of(attend)
+    (row,) = headlight.check(case.model, *case.args, causal=True).rows
+    assert (row.descriptions[0][1].words, row.findings) == ("causal", ())
+    q, k, _ = case.model.layers[0].heads(*case.args)
+    scores = (q @ k.mT / 2).masked_fill(~causal(T), -torch.inf)
+    torch.testing.assert_close(row.attention.weights, scores.softmax(-1).detach())
+
+
 @pytest.mark.parametrize("name", ["a sink at the end", "a sink in front"])
 def test_a_sink_is_the_last_key_and_takes_what_is_left(name):
     case = CORRECT[name]
