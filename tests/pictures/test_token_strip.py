@@ -67,3 +67,11 @@ def test_what_a_picture_has_lit_is_lit_no_more_when_it_is_gone(show_link):
     expect(name).to_be_visible()
     page.evaluate("() => drawn.get('token_strip').destroy()")
     expect(name).to_be_hidden()
+
+
+def test_what_is_chosen_is_told_by_its_colour_in_high_contrast_too(show_link):
+    page = show_link(text="a b c", view="heads", query=1)
+    page.emulate_media(forced_colors="active")
+    chips = picture(page, "token_strip").locator(".chip")
+    colors = chips.evaluate_all("all => all.map((one) => getComputedStyle(one).backgroundColor)")
+    assert colors[1] not in (colors[0], colors[2])
