@@ -142,8 +142,9 @@ def stage_in_words(stage: StageOutput | None, subject: Subject, *, causal: bool)
         subject: what was run.
         causal: whether no token may see a later one.
     """
+    args, kwargs = subject.given(subject.tokens)
     if stage is None:
-        found = check(subject.model, *subject.args, causal=causal, **subject.kwargs).findings
+        found = check(subject.model, *args, causal=causal, **kwargs).findings
         errors = (f"; {path}: {finding.title}" for path, finding in found if finding.severity == "error")
         said = (
             "No module with a row for each token does before the end: it happens after them, or in a forward itself"
@@ -153,7 +154,7 @@ def stage_in_words(stage: StageOutput | None, subject: Subject, *, causal: bool)
     if not is_attention and stage.kind not in _ROW_BY_ROW:
         return f"The first stage that does is {name} ({stage.kind})"
     mask = ""
-    for row in check(subject.model, *subject.args, causal=causal, **subject.kwargs).rows:
+    for row in check(subject.model, *args, causal=causal, **kwargs).rows:
         attention = row.attention.module
         is_inside = not attention or name.startswith(f"{attention}.")
         if attention == name or (not is_attention and is_inside):

@@ -84,8 +84,15 @@ def _is_about_tokens(name: str, value: Tensor) -> bool:
     return not value.is_floating_point() or name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
 
 
+def unpacked(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments of a call; those of one mapping, as in ``model(batch)``, by their names."""
+    is_batch = len(args) == 1 and not kwargs and isinstance(args[0], Mapping)
+    return ((), args[0]) if is_batch else (args, kwargs)
+
+
 def arguments_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call by name; those without one by their number."""
+    args, kwargs = unpacked(args, kwargs)
     try:
         bound = inspect.signature(model.forward).bind_partial(*args, **kwargs)
     except (TypeError, ValueError):
@@ -104,6 +111,7 @@ def arguments_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
 
 def tokens_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
     """The first input that can hold tokens, (B, T) or (B, T, D); else ids of one sequence, (T,)."""
+    args, kwargs = unpacked(args, kwargs)
     named = [kwargs[name] for name in _TOKENS if name in kwargs]
     tensors = [value for value in (*args, *named, *kwargs.values()) if isinstance(value, Tensor)]
     ids = (value for value in tensors if value.dim() == 1 and value.dtype in (torch.int32, torch.int64))

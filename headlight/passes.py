@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 import torch
@@ -45,6 +46,7 @@ class Subject:
             of one sequence without an axis for it, (T,) or (T, D).
         token_axis: the axis of the tokens in it, in the modules' outputs and in the output: 1, or 0 for (T, B, D).
         pick: takes the tensor to be judged from the model's output; None takes the first that has the tokens' axis.
+        batch: the mapping by which the model is given all of ``kwargs``, as in ``model(batch)``; None for none.
         needs_rows: whether the tensor to be judged must have a row for each token; else it is the first that has
             something of each sequence, such as a pooled vector.
         is_alone: whether the tokens, the modules' outputs and the output have no axis for sequences.
@@ -56,6 +58,7 @@ class Subject:
     place: int | str
     token_axis: int
     pick: Callable[[Any], Tensor] | None
+    batch: Mapping[str, Any] | None = None
     needs_rows: bool = True
     is_alone: bool = False
 
@@ -93,14 +96,23 @@ class Subject:
         """The part of an output that is of one sequence, (T, ...) where it has a row for each token."""
         return output.select(1 - self.token_axis if self.has_rows(output) else 0, item)
 
+    def given(self, tokens: Tensor) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """Return what the model is called with, with other tokens of the same shape."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        own = tokens[0] if self.is_alone else tokens
+        if isinstance(self.place, int):
+            args[self.place] = own
+        else:
+            kwargs[self.place] = own
+        if self.batch is None:
+            return args, kwargs
+        batch = copy(self.batch) if isinstance(self.batch, MutableMapping) else {}
+        batch.update(kwargs)
+        return (batch,), {}
+
     def call(self, tokens: Tensor) -> object:
         """The model's answer to other tokens of the same shape."""
-        args, kwargs = list(self.args), dict(self.kwargs)
-        given = tokens[0] if self.is_alone else tokens
-        if isinstance(self.place, int):
-            args[self.place] = given
-        else:
-            kwargs[self.place] = given
+        args, kwargs = self.given(tokens)
         return self.model(*args, **kwargs)
 
     def run(self, tokens: Tensor) -> Tensor:
@@ -273,7 +285,7 @@ class _Notes(TorchFunctionMode):
 
 
 def tensors_in(value: object) -> list[Tensor]:
-    """Every tensor in nested tuples, lists and dictionaries, in order."""
+    """Every tensor in nested tuples, lists, dictionaries and dataclasses, in order."""
     if isinstance(value, Tensor):
         return [value]
     parts: Sequence[object] = ()
@@ -281,4 +293,6 @@ def tensors_in(value: object) -> list[Tensor]:
         parts = tuple(value.values())
     elif isinstance(value, tuple | list):
         parts = value
+    elif is_dataclass(value):
+        parts = [getattr(value, name) for name in value.__dataclass_fields__]
     return [tensor for part in parts for tensor in tensors_in(part)]

@@ -24,7 +24,7 @@ from headlight.influence import (
     sampled,
     stage_in_words,
 )
-from headlight.inputs import arguments_of, padding_of
+from headlight.inputs import arguments_of, padding_of, unpacked
 from headlight.one_sequence import of_one_sequence
 from headlight.passes import Pass, StageOutput, Subject, run_pass, tensors_in
 from headlight.trace import Trace
@@ -217,12 +217,14 @@ def _subject(
     batch_first: bool,
 ) -> Subject:
     names = list(arguments_of(model, args, kwargs))
-    place: int | str | None = 0 if args else next((name for name in _TOKENS if name in kwargs), None)
+    inputs, by_name = unpacked(args, kwargs)
+    place: int | str | None = 0 if inputs else next((name for name in _TOKENS if name in by_name), None)
     if of is not None:
-        place = of if of in kwargs else names.index(of) if of in names else None
+        place = of if of in by_name else names.index(of) if of in names else None
     if place is None:
         raise ValueError(f"there are no tokens: give them first, or name them by of=, one of: {', '.join(names)}")
-    subject = Subject(model, args, kwargs, place, 1 if batch_first else 0, output)
+    batch = None if by_name is kwargs else args[0]
+    subject = Subject(model, tuple(inputs), by_name, place, 1 if batch_first else 0, output, batch)
     tokens = subject.tokens
     if not isinstance(tokens, Tensor) or not tokens.dim():
         raise ValueError("the tokens must be a tensor, (B, T) ids or (B, T, D) vectors")

@@ -1,7 +1,10 @@
 """No token sees a later one, and padding changes nothing: shown by derivatives that are exactly zero, or denied."""
 
 import math
+from collections import UserDict, defaultdict
+from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 import pytest
 import torch
@@ -664,3 +667,38 @@ def test_what_no_derivative_shows_is_seen_by_changed_tokens_in_every_number_type
     with pytest.raises(AssertionError, match="depends on token 1"):
         headlight.assert_causal(decoder(stacked(looks_back), Ahead()).to(dtype), IDS)
     headlight.assert_causal(decoder(stacked(looks_back)).to(dtype), IDS)
+
+
+@dataclass
+class Answer:
+    loss: torch.Tensor
+    rows: torch.Tensor
+
+
+class OfBatch(nn.Module):
+    """A model that takes one mapping and answers with a dataclass."""
+
+    def __init__(self, masks):
+        super().__init__()
+        self.body, self.masks = TokenModel(encoder()), masks
+
+    def forward(self, batch):
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        hidden = ~causal(ids.shape[1]) if self.masks else None
+        return Answer(torch.tensor(0.0), self.body(ids, mask=hidden, src_key_padding_mask=mask == 0))
+
+
+@pytest.mark.parametrize("kind", [dict, UserDict, MappingProxyType, partial(defaultdict, list)])
+def test_a_model_may_take_all_of_its_inputs_in_one_mapping(kind):
+    batch = kind({"input_ids": IDS, "attention_mask": RIGHT})
+    model = seeded(lambda: OfBatch(True))
+    headlight.assert_causal(model, batch)
+    headlight.assert_padding_ignored(model, batch, alone=True)
+    headlight.assert_sequences_do_not_mix(model, batch)
+    assert batch["input_ids"] is IDS
+    seeing = seeded(lambda: OfBatch(False))
+    with pytest.raises(
+        AssertionError, match=r"attention of body\.body\.layers\.0\.self_attn, whose mask is: bidirect"
+    ):
+        headlight.assert_causal(seeing, batch)
+    assert "bidirectional, padding ignored on the right" in str(headlight.check(seeing, batch))
