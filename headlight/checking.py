@@ -51,6 +51,8 @@ def check(
         except Exception as error:  # of any model, which may raise what it likes
             _logger.info("A model that is checked raised", exc_info=True)
             notes.append(f"The model raised {type(error).__name__}: {error}")
+    if notes and not trace:  # what else could be said of a pass without an attention is not why there is none
+        return Report((), tuple(notes))
     try:
         known = padding_of(trace.inputs.named, padding)
     except ValueError as error:

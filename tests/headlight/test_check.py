@@ -125,6 +125,8 @@ def test_an_error_of_the_model_is_told_and_not_raised():
     report = headlight.check(stacked(written_out(lambda scores: scores[..., :3])), vectors())
     assert report.notes[0].startswith("The model raised RuntimeError: ")
     assert len(report.rows) == 1
+    nothing = headlight.check(nn.Linear(WIDTH + 1, 2), vectors(), padding=PADDED, expected="causal")
+    assert [note.partition(":")[0] for note in nothing.notes] == ["The model raised RuntimeError"]
     assert str(headlight.check(nn.Linear(WIDTH, 2), vectors())).splitlines() == [
         "No attention was seen.",
         "In Linear no softmax was followed from products of queries and keys to values.",
