@@ -26,8 +26,9 @@ class Reshapes:
         self._by_module: defaultdict[str, set[tuple[Sizes, Sizes]]] = defaultdict(set)
 
     def note(self, module: str, before: Tensor, after: Tensor) -> None:
-        """Take note of one."""
-        self._by_module[module].add((before.shape, after.shape))
+        """Take note of one: of real numbers, since a mask has no heads that are parts of a width."""
+        if before.is_floating_point():
+            self._by_module[module].add((before.shape, after.shape))
 
     def cut_across_tokens(self) -> list[str]:
         """The modules that cut or join the heads of a token across tokens."""

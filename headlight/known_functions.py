@@ -17,7 +17,8 @@ from headlight.modules import Arguments, Keywords
 
 Reader = Callable[[Arguments, Keywords, Any], Call]
 
-SCALED_DOT_PRODUCT = (F.scaled_dot_product_attention, torch.ops.aten.scaled_dot_product_attention.default)
+_ATEN = torch.ops.aten.scaled_dot_product_attention
+SCALED_DOT_PRODUCT = (F.scaled_dot_product_attention, _ATEN, _ATEN.default)
 """The function as a model calls it, and as an exported program does."""
 
 

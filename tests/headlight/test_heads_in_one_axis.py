@@ -280,3 +280,14 @@ def test_windows_of_one_head_are_no_heads():
     with headlight.watch(model) as trace:
         model(torch.arange(B * n_windows * length).view(B, -1))
     assert trace[0].shape == (B * n_windows, 1, length, length)
+
+
+def test_a_mask_that_changes_its_shape_joins_no_heads():
+    class OfHeads(nn.Module):
+        def forward(self, q):
+            torch.ones(1, 1, 8, 8, dtype=torch.bool).view(1, 1, 1, 8, 1, 8)  # as FlexAttention counts blocks
+            return F.scaled_dot_product_attention(q, q, q)
+
+    with headlight.watch(model := OfHeads()) as trace:
+        model(torch.randn(B, H, T, D))
+    assert [seen.shape for seen in trace] == [(B, H, T, T)]

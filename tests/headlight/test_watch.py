@@ -839,3 +839,13 @@ def test_a_function_of_another_library_is_not_pytorchs_of_that_name():
     assert len(trace) == 0
     assert name_of(torch.ops.headlight_tests.softmax.default) != "softmax"
     assert name_of(torch.ops.aten.softmax.int) == "softmax"
+
+
+@pytest.mark.parametrize("form", ["packet", "default"])
+def test_the_operator_behind_the_function_is_seen_too(form):
+    operator = torch.ops.aten.scaled_dot_product_attention
+    attend = partial(operator if form == "packet" else operator.default, is_causal=True)
+    model, x = stacked(attend), vectors()
+    with headlight.watch(model) as trace:
+        model(x)
+    assert [seen.is_causal for seen in trace] == [True, True]
