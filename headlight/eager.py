@@ -332,6 +332,8 @@ class EagerAttentions:
     def _triangle(self, args: Arguments, kwargs: Keywords, output: Tensor, name: str) -> None:
         """The other triangle becomes zero."""
         note, axes = self._entry(args[0])
+        if note is None:
+            return
         kept = getattr(torch.ones_like(output, dtype=torch.bool), name)(*args[1:], **kwargs)
         if isinstance(note, Scores):
             self._keep(output, note.then(Step("multiplied", kept)), axes)

@@ -293,6 +293,6 @@ def tensors_in(value: object) -> list[Tensor]:
         parts = tuple(value.values())
     elif isinstance(value, tuple | list):
         parts = value
-    elif is_dataclass(value):
+    elif is_dataclass(value) and not isinstance(value, type):
         parts = [getattr(value, name) for name in value.__dataclass_fields__]
     return [tensor for part in parts for tensor in tensors_in(part)]
