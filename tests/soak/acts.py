@@ -32,7 +32,6 @@ LEFT_ALONE = {
     ),
     "[data-testid=stDataFrame], [data-testid=stElementToolbar]": "the order of a table's rows is in no link",
     ".modebar-container, .js-plotly-plot .legend": "what is zoomed or left out in a chart is in no link",
-    ".st-key-theme_links": "the theme is in no link",
     "[data-testid=stFileUploader]": "opens a window of the operating system",
     ".st-key-begin_pretrained_load, .st-key-pretrained_look": "would fetch a checkpoint from the network",
 }
