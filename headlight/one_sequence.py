@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headlight.passes import Subject
 
-_OF_TARGET = ("decoder_input", "decoder_att", "decoder_pos", "tgt")
+_OF_TARGET = ("decoder_", "dec_", "tgt", "trg")
 """The names of inputs of a decoder beside which an encoder has its own begin so."""
 
 _OF_SCORES = ("mask", "bias")

@@ -35,7 +35,7 @@ _MOST_PLACES = 256
 _SAMPLED = 64
 _MOST_CHANGES = 4
 _TOKENS = ("input_ids", "inputs_embeds", "src", "x", "inputs", "hidden_states", "decoder_input_ids")
-_DECODERS = ("decoder_input", "dec_", "tgt", "trg")
+_DECODERS = ("decoder_i", "decoder_tok", "dec_", "tgt", "trg")
 _MOST_SEQUENCES = 8
 _TINY = 1e-6
 """A derivative that is smaller beside the largest may be what rounding leaves of terms that cancel."""

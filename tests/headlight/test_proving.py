@@ -702,3 +702,16 @@ def test_a_model_may_take_all_of_its_inputs_in_one_mapping(kind):
     ):
         headlight.assert_causal(seeing, batch)
     assert "bidirectional, padding ignored on the right" in str(headlight.check(seeing, batch))
+
+
+@pytest.mark.parametrize("name", ["decoder_ids", "decoder_tokens", "dec_input", "tgt", "trg"])
+def test_the_tokens_of_a_decoder_are_told_by_their_name(name):
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = TokenModel(encoder())
+
+        def forward(self, encoder_ids, **target):
+            return self.body(target[name], mask=~causal(6)) + encoder_ids.sum()
+
+    headlight.assert_causal(seeded(Named), IDS, **{name: IDS})
