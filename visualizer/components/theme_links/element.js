@@ -22,9 +22,8 @@ window.addEventListener("popstate", () => {
 });
 
 /** Streamlit writes the address with the theme that the page was loaded with: the one chosen since is put back.
- *  @type {(event: NavigationCurrentEntryChangeEvent) => void} */
-let keepTheme = () => {};
-window.navigation?.addEventListener("currententrychange", (event) => keepTheme(event));
+ *  @type {(() => void) | null} */
+let putBack = null;
 
 /** The themes side by side, each a link to this page; the one in the address is marked.
  *  @extends {Picture<LinksHeader>} */
@@ -71,16 +70,17 @@ class ThemeLinks extends Picture {
     const { themes, parameter, looks } = this.data;
     const { host } = this;
     const named = () => themeIn(location.href, parameter, themes);
-    const name = () => history.replaceState(history.state, "", addressWith(location.href, parameter, themes, kept));
     let kept = value;
-    keepTheme = ({ navigationType }) => {
-      if (navigationType === "traverse") kept = named();
-      else if (named() !== kept) name();
+    if (!putBack) onWriting(() => putBack?.());
+    putBack = () => {
+      if (named() === kept) return;
+      history.replaceState(history.state, "", addressWith(location.href, parameter, themes, kept));
     };
-    name();
+    putBack();
     let worn = "";
     wearAddress = () => {
-      const theme = wanted(named());
+      kept = named();
+      const theme = wanted(kept);
       if (theme !== worn) host.wear?.(looks[theme]);
       worn = theme;
     };
@@ -88,6 +88,18 @@ class ThemeLinks extends Picture {
     this.setAddresses();
     clearTimeout(waiting); // another theme was wanted then
     waiting = setTimeout(() => document.documentElement.dataset.drawn === wanted(value) || location.reload(), PATIENCE);
+  }
+}
+
+/** Hear of each address that is written, by Streamlit too; the browser tells of Back and Forward alone.
+ *  @param {() => void} heard */
+function onWriting(heard) {
+  for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
+    const write = history[name].bind(history);
+    history[name] = (...entry) => {
+      write(...entry);
+      heard();
+    };
   }
 }
 
