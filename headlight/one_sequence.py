@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headlight.passes import Subject
 
-_OF_TARGET = ("decoder_", "dec_", "tgt", "trg")
+OF_TARGET = ("decoder", "dec_", "tgt", "trg")
 """The names of inputs of a decoder beside which an encoder has its own begin so."""
 
 _OF_SCORES = ("mask", "bias")
@@ -36,7 +36,7 @@ def of_one_sequence(subject: Subject, item: int, real: Tensor) -> Subject:
             one = one.index_select(axis, real.to(value.device))
         return one
 
-    args = tuple(cut(name, value) for name, value in zip(subject.names, subject.args, strict=False))
+    args = tuple(cut(name, value) for name, value in zip(subject.arguments, subject.args, strict=False))
     return replace(subject, args=args, kwargs={name: cut(name, value) for name, value in subject.kwargs.items()})
 
 
@@ -54,19 +54,20 @@ def _batch_axis(subject: Subject, value: Tensor) -> int | None:
 def _token_axes(subject: Subject, name: str, value: Tensor, batch: int | None) -> list[int]:
     """The axes of an input that run over the tokens: those that are as long."""
     axes = [axis for axis, size in enumerate(value.shape) if size == subject.n_tokens and axis != batch]
-    last, has_memory = value.dim() - 1, "memory" in subject.names
+    last = value.dim() - 1
     if name.startswith("memory_mask"):  # (tokens that read, tokens of the memory)
-        reads = has_memory or subject.name.startswith(_OF_TARGET)
+        reads = "memory" in subject.arguments or subject.name.startswith(OF_TARGET)
         return [axis for axis in axes if (axis != last) is reads]
-    if len({_side(each, has_memory=has_memory) for each in (name, subject.name)}) > 1:
+    if _side(subject, name) != _side(subject, subject.name):
         return []
     may_have_width = value.is_floating_point() and value.dim() == 3 - subject.is_alone
     has_width = may_have_width and not any(word in name for word in _OF_SCORES)
     return axes if not has_width else [axis for axis in axes if axis != last]
 
 
-def _side(name: str, *, has_memory: bool) -> str:
+def _side(subject: Subject, name: str) -> str:
     """The side of an encoder-decoder that an input is of, by its name; a memory of its own is the source's."""
-    if name.startswith(_OF_TARGET):
+    if name.startswith(OF_TARGET):
         return "target"
-    return "memory" if name.startswith(("encoder_", "memory") if has_memory else "encoder_") else "source"
+    reads_memory = "memory" in subject.arguments and name.startswith("memory")
+    return "memory" if reads_memory or name.startswith("encoder_") else "source"

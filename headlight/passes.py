@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, is_dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -62,15 +63,15 @@ class Subject:
     needs_rows: bool = True
     is_alone: bool = False
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the arguments, those by place first."""
-        return list(arguments_of(self.model, self.args, self.kwargs))
+    @cached_property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments by their names, those by place first."""
+        return arguments_of(self.model, self.args, self.kwargs)
 
     @property
     def name(self) -> str:
         """The name of the argument that holds the tokens."""
-        return self.place if isinstance(self.place, str) else self.names[self.place]
+        return self.place if isinstance(self.place, str) else list(self.arguments)[self.place]
 
     @property
     def tokens(self) -> Tensor:

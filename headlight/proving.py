@@ -25,7 +25,7 @@ from headlight.influence import (
     stage_in_words,
 )
 from headlight.inputs import arguments_of, padding_of, unpacked
-from headlight.one_sequence import of_one_sequence
+from headlight.one_sequence import OF_TARGET, of_one_sequence
 from headlight.passes import Pass, StageOutput, Subject, run_pass, tensors_in
 from headlight.trace import Trace
 from headlight.watching import watch
@@ -291,13 +291,13 @@ def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
     Raises:
         ValueError: ``padding`` has other sizes than the tokens.
     """
-    known = padding_of(arguments_of(subject.model, subject.args, subject.kwargs), padding)
+    known = padding_of(subject.arguments, padding)
     name, shape = subject.name, (subject.n_sequences, subject.n_tokens)
     if padding is not None and known.encoder is not None:
         if known.encoder.shape != shape:
             raise ValueError(f"padding is {tuple(known.encoder.shape)}: it must be {shape}, as the tokens are")
         return known.encoder.cpu()
-    order = [known.decoder] if name.startswith(("decoder", *_DECODERS)) else [known.encoder, known.source]
+    order = [known.decoder] if name.startswith(OF_TARGET) else [known.encoder, known.source]
     if name.startswith(("encoder", "memory")):
         order = [known.source, known.encoder]
     fitting = [each.cpu() for each in order if each is not None and each.shape == shape]
@@ -306,9 +306,9 @@ def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
 
 def _is_source(subject: Subject) -> bool:
     """True where the tokens are those of an encoder, and the output is that of a decoder."""
-    has_target = any(name.startswith(_DECODERS) for name in subject.names)
+    has_target = any(name.startswith(_DECODERS) for name in subject.arguments)
     name = subject.name
-    return name.startswith(("encoder", "memory")) or (has_target and not name.startswith(("decoder", *_DECODERS)))
+    return name.startswith(("encoder", "memory")) or (has_target and not name.startswith(OF_TARGET))
 
 
 def _places(n_tokens: int) -> list[int]:
