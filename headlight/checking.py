@@ -39,8 +39,8 @@ def check(
         padding: (B, T) bool, True = padding, where the inputs do not say it; it is not passed to the model.
         causal: whether no token may see a later one; None where only a name such as ``LlamaForCausalLM`` says it.
         expected: what the masks should be: an expression such as ``causal and same_document``, a boolean array that
-            broadcasts to (B, H, Tq, Tk), a ``mask_mod(b, h, q, k)``, or several of these by the paths of attentions
-            or patterns of them. Each cell that differs is counted.
+            broadcasts to (B, H, Tq, Tk), a ``mask_mod(b, h, q, k)`` or a ``BlockMask`` of one, or several of these
+            by the paths of attentions or patterns of them. Each cell that differs is counted.
         kwargs: what the model is called with by name.
     """
     notes = []

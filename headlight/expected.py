@@ -50,7 +50,7 @@ def cells_of(mask: Mask, attention: Attention, tokens: Sequence[Tokens]) -> Tens
 
     Args:
         mask: what is expected: an expression such as ``causal and same_document``, in the language of the Mask lab,
-            a boolean array that broadcasts to (B, H, Tq, Tk), or a ``mask_mod(b, h, q, k)``.
+            a boolean array that broadcasts to (B, H, Tq, Tk), a ``mask_mod(b, h, q, k)`` or a ``BlockMask`` of one.
         attention: the attention.
         tokens: what is known of the tokens of each sequence.
 
@@ -69,6 +69,7 @@ def cells_of(mask: Mask, attention: Attention, tokens: Sequence[Tokens]) -> Tens
             for b, known in enumerate(tokens)
         ]
         return without_repeats(torch.stack(planes))
+    mask = getattr(mask, "mask_mod", mask)
     if callable(mask):
         b, h, q, k = (
             torch.arange(n).view([-1 if i == axis else 1 for i in range(4)]) for axis, n in enumerate(size)

@@ -33,13 +33,11 @@ class Judged:
     Attributes:
         attention: the attention.
         descriptions: each different mask in words, with where it stands: ``item 0``, ``head 2``, "" for everywhere.
-        is_causal: whether it was taken for one that must not see later tokens.
         findings: what was found, most severe first, each once.
     """
 
     attention: Attention
     descriptions: tuple[tuple[str, Description], ...]
-    is_causal: bool
     findings: tuple[Finding, ...]
 
 
@@ -69,12 +67,7 @@ def judge(
     described = [_or_not_read(attention, padding) for attention in attentions]
     said = _Said(described, causal, model_name)
     return tuple(
-        Judged(
-            attention,
-            _worded(attention, masks),
-            any(said.is_causal(attention, mask) for mask in masks),
-            _findings(attention, masks, said, padding, expected),
-        )
+        Judged(attention, _worded(attention, masks), _findings(attention, masks, said, padding, expected))
         for attention, masks in described
     )
 
@@ -420,7 +413,8 @@ def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens])
     except Exception as error:  # the person's own function or expression may raise anything
         _logger.info("an expected mask was not compared", exc_info=True)
         cells = torch.ones(n_queries, n_keys, dtype=torch.bool)
-        why = f"{error}." if isinstance(error, ValueError) else f"{type(error).__name__}: {error}."
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        why = f"{said[:1].upper()}{said[1:]}."
         mend = "Pass an expression, a boolean array or a mask_mod that fits."
         finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, mend)
     if finding is not None:

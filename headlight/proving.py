@@ -226,8 +226,8 @@ def _subject(
     batch = None if by_name is kwargs else args[0]
     subject = Subject(model, tuple(inputs), by_name, place, 1 if batch_first else 0, output, batch)
     tokens = subject.tokens
-    if not isinstance(tokens, Tensor) or not tokens.dim():
-        raise ValueError("the tokens must be a tensor, (B, T) ids or (B, T, D) vectors")
+    if not isinstance(tokens, Tensor) or not tokens.dim() or not tokens.numel():
+        raise ValueError("the tokens must be a tensor that is not empty, (B, T) ids or (B, T, D) vectors")
     return replace(subject, is_alone=True, token_axis=1) if _is_alone(subject) else subject
 
 

@@ -289,4 +289,4 @@ def test_what_an_expected_mask_asks_for_and_nothing_says_is_told():
     )
     assert not headlight.check(CAUSAL, vectors(), padding=PADDED, expected="causal and not padding").notes
     (error, *_) = headlight.check(CAUSAL, vectors(), expected="token(k) != 3").errors
-    assert "it asks which token stands where" in error
+    assert "It asks which token stands where" in error

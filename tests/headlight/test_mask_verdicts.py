@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn.attention.flex_attention import create_block_mask
 
 import headlight
 from tests.headlight.mask_cases import BUGS, CORRECT, T, by_logsumexp, by_sum, causal, exponentials, of, plus_one
@@ -162,6 +163,16 @@ def test_every_difference_from_what_was_expected_is_counted_and_the_first_are_na
     assert "The expected mask was not compared" in wrong.errors[0]
 
 
+def test_a_block_mask_may_be_expected():
+    case = CORRECT["causal by a flag"]
+    right, wrong = (
+        create_block_mask(mask_mod, None, None, T, T, device="cpu")
+        for mask_mod in (lambda b, h, q, k: k <= q, lambda b, h, q, k: k < q)
+    )
+    assert not headlight.check(case.model, *case.args, expected=right).findings
+    assert "query 0 sees key 0" in headlight.check(case.model, *case.args, expected=wrong).errors[0]
+
+
 def test_an_expected_mask_of_each_sequence_and_head_names_both():
     allowed = causal(T).expand(2, 4, -1, -1).clone()
     allowed[1, 2, 0, 3] = True
@@ -170,11 +181,18 @@ def test_an_expected_mask_of_each_sequence_and_head_names_both():
     assert "1 cell is blocked that should be open: in sequence 1, head 2, query 0 does not see key 3." in error
 
 
-@pytest.mark.parametrize("expected", ["k <<< q", lambda b, h, q, k: 1 / 0, torch.ones(T, T)])
-def test_an_expected_mask_that_is_none_is_said_and_raises_nothing(expected):
+@pytest.mark.parametrize(
+    ("expected", "why"),
+    [
+        ("k <= q and", "A value is missing"),
+        (lambda b, h, q, k: 1 / 0, "ZeroDiv"),
+        (torch.ones(T, T), "Expected is"),
+    ],
+)
+def test_an_expected_mask_that_is_none_is_said_and_raises_nothing(expected, why):
     case = CORRECT["causal by a flag"]
     report = headlight.check(case.model, *case.args, expected=expected)
-    assert "The expected mask was not compared" in report.errors[0]
+    assert f"The expected mask was not compared. {why}" in report.errors[0]
     assert report.rows[0].descriptions[0][1].words == "causal"
 
 

@@ -385,6 +385,8 @@ def test_what_cannot_be_judged_says_why():
         headlight.assert_causal(CAUSAL)
     with pytest.raises(ValueError, match="there is 1 token"):
         headlight.assert_causal(CAUSAL, vectors(n_tokens=1))
+    with pytest.raises(ValueError, match="the tokens must be a tensor that is not empty"):
+        headlight.assert_causal(CAUSAL, vectors()[:0])
     with pytest.raises(ValueError, match="one of: input"):
         headlight.assert_causal(CAUSAL, vectors(), of="tokens")
     with pytest.raises(ValueError, match=r"padding is \(1, 6\): it must be \(2, 6\), as the tokens are"):
