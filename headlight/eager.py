@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from headlight.eager_drafts import EagerDraft, Meeting, Softmax
 from headlight.eager_scores import Axes, Exponentials, Move, Role, Scores, Step, Total
 from headlight.einsum import Matrices, arranged, as_matrices, letters_of
 from headlight.modules import Arguments, Function, Keywords
@@ -23,78 +24,8 @@ from headlight.origins import Origins
 from model.dataflow import name_of
 
 Handler = Callable[[Arguments, Keywords, Any], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Softmax:
-    """One softmax.
-
-    Attributes:
-        scores: what it was given.
-        output: what it gave.
-        axis: along which axis.
-        known: where the scores came from; None if that is not known.
-        is_plain: whether a function of PyTorch gave it, so that the weights sum to 1.
-        roles: the axes of the scores, "" where one is not known; () where none is.
-    """
-
-    scores: Tensor
-    output: Tensor
-    axis: int
-    known: Scores | None
-    is_plain: bool
-    roles: tuple[Role | Literal[""], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Meeting:
-    """The product of weights and values.
-
-    Attributes:
-        weights: the weights that were multiplied.
-        axis: the axis of these that was summed over.
-        origin: the axis of the softmax that it is; None where that is not known.
-        query: the axis of the softmax that the queries have; None where that is not known.
-        has_queries: whether several queries share the values: not where each has values of its own.
-        columns: which part of it.
-        value: the values.
-        matrices: weights, values and product; None where they are not matrices.
-    """
-
-    weights: Tensor
-    axis: int
-    origin: int | None
-    query: int | None
-    has_queries: bool
-    columns: slice
-    value: Tensor
-    matrices: Matrices | None
-
-
-class Draft(Protocol):
-    """A softmax that may turn out to be an attention, and what happens to its weights.
-
-    Attributes:
-        has_product: whether its scores are products of queries and keys.
-    """
-
-    has_product: bool
-
-    def dropped(self, share: float) -> None:
-        """Some of them were dropped."""
-
-    def changed(self) -> None:
-        """They were masked, multiplied or added to after the softmax."""
-
-    def mixed(self) -> None:
-        """Each became a sum over all heads."""
-
-    def completed(self, meeting: Meeting) -> None:
-        """They were multiplied with the values."""
-
-
-Note = Scores | Exponentials | Total | Draft
-Begin = Callable[[Softmax], Draft | None]
+Note = Scores | Exponentials | Total | EagerDraft
+Begin = Callable[[Softmax], EagerDraft | None]
 """Told of each softmax: a draft, or None where nothing is to be kept."""
 
 
@@ -169,9 +100,6 @@ class EagerAttentions:
             if known.view is not None and known.view.shape != tensor.shape:  # it was broadcast to more
                 known = replace(known, view=None)
             self._notes[key] = (weakref.ref(tensor, lambda _: self._notes.pop(key, None)), note, known)
-
-    def _is_draft(self, note: object) -> bool:
-        return note is not None and not isinstance(note, Scores | Exponentials | Total)
 
     # From queries and keys to scores.
 
@@ -255,7 +183,7 @@ class EagerAttentions:
     def _added(self, args: Arguments, kwargs: Keywords, output: Tensor, sign: float = 1.0) -> None:
         tensor, other = self._noted_first(args)
         note, axes = self._entry(tensor)
-        if self._is_draft(note):
+        if isinstance(note, EagerDraft):
             note.changed()
             self._keep(output, note, axes)
         elif isinstance(note, Total):
@@ -292,7 +220,7 @@ class EagerAttentions:
                 note = note.then(Step("multiplied", factor.detach().expand(output.shape)))
         elif isinstance(note, Exponentials) and isinstance(factor, Tensor):
             note = note.without((factor.detach() == 0).expand(output.shape))
-        elif self._is_draft(note) and isinstance(factor, Tensor) and not _is_same_for_keys(factor, output):
+        elif isinstance(note, EagerDraft) and isinstance(factor, Tensor) and not _is_same_for_keys(factor, output):
             note.changed()
         self._keep(output, note, axes)
 
@@ -342,7 +270,7 @@ class EagerAttentions:
 
     def _filled(self, scores: object, cells: Tensor, fill: object, output: Tensor) -> None:
         note, axes = self._entry(scores)
-        if self._is_draft(note):
+        if isinstance(note, EagerDraft):
             note.changed()
             self._keep(output, note, axes)
         if not isinstance(note, Scores | Exponentials):
@@ -389,7 +317,7 @@ class EagerAttentions:
             return
         if isinstance(note, Scores):
             self._keep(output, note.then(Step("other", name="mixing")), axes)
-        elif self._is_draft(note):
+        elif isinstance(note, EagerDraft):
             note.mixed()
             self._keep(output, note, axes)
 
@@ -458,7 +386,7 @@ class EagerAttentions:
     def _dropout(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         weights, share, is_training, *_ = (*_arguments(args, kwargs, "input", "p", "training"), 0.5, True)
         note, axes = self._entry(weights)
-        if self._is_draft(note) and is_training:
+        if isinstance(note, EagerDraft) and is_training:
             note.dropped(float(share))
         if note is not None:
             self._keep(output, note, axes)
@@ -475,7 +403,7 @@ class EagerAttentions:
             note, axes = self._entry(weights)
             if not isinstance(value, Tensor) or not self._are_activations(value):
                 continue
-            if axes is not None and self._is_draft(note) and not self._has_features_for_keys(note, value):
+            if axes is not None and isinstance(note, EagerDraft) and not self._has_features_for_keys(note, value):
                 axis %= weights.dim()
                 first = axes.first(axis)
                 columns = slice(first, first + weights.shape[axis])
@@ -491,7 +419,7 @@ class EagerAttentions:
                 self._unweighted(tuple(names))
         return False
 
-    def _has_features_for_keys(self, draft: Draft, value: Tensor) -> bool:
+    def _has_features_for_keys(self, draft: EagerDraft, value: Tensor) -> bool:
         """True for linear attention: a softmax over features meets sums over all tokens (Shen et al. 2021, 3.1)."""
         return not draft.has_product and isinstance(self._of(value), Scores)
 

@@ -5,14 +5,62 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from headlight.attentions import Attention, Shape
 from headlight.call import broadcast_axes, four_axes
-from headlight.eager import Meeting, Softmax
+from headlight.eager_scores import Role, Scores
+from headlight.einsum import Matrices
 from headlight.passed_masks import ReadMask, both, without_repeats
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """One softmax.
+
+    Attributes:
+        scores: what it was given.
+        output: what it gave.
+        axis: along which axis.
+        known: where the scores came from; None if that is not known.
+        is_plain: whether a function of PyTorch gave it, so that the weights sum to 1.
+        roles: the axes of the scores, "" where one is not known; () where none is.
+    """
+
+    scores: Tensor
+    output: Tensor
+    axis: int
+    known: Scores | None
+    is_plain: bool
+    roles: tuple[Role | Literal[""], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """The product of weights and values.
+
+    Attributes:
+        weights: the weights that were multiplied.
+        axis: the axis of these that was summed over.
+        origin: the axis of the softmax that it is; None where that is not known.
+        query: the axis of the softmax that the queries have; None where that is not known.
+        has_queries: whether several queries share the values: not where each has values of its own.
+        columns: which part of it.
+        value: the values.
+        matrices: weights, values and product; None where they are not matrices.
+    """
+
+    weights: Tensor
+    axis: int
+    origin: int | None
+    query: int | None
+    has_queries: bool
+    columns: slice
+    value: Tensor
+    matrices: Matrices | None
 
 
 class EagerDraft:

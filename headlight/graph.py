@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headlight.passed_masks import read_added
-from headlight.stages import Stage, may_write
+from headlight.stages import Stage, applied
 from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput
 
 TOLERANCE = 1e-5
@@ -145,10 +145,7 @@ class Graph:
         if isinstance(node, Operation):
             if node.name in TYPES:
                 return self.compute(node.inputs[0], inside, leaf)
-            inputs = [self.compute(part, inside, leaf) for part in node.inputs]
-            if inputs and may_write(node):
-                inputs[0] = inputs[0].clone()
-            return node.apply(tuple(inputs))
+            return applied(node, [self.compute(part, inside, leaf) for part in node.inputs])
         if isinstance(node, StageInput) and node.path in inside:
             of_stage = self.stages[node.path].node
             if of_stage is None:

@@ -111,19 +111,12 @@ def _over(stage: StageOutput, rows: Tensor) -> Tensor:
     return (rows if stage.batch_axis < axis else rows.T).reshape(shape).to(stage.value.device)
 
 
-def first_stage(
-    found: Pass,
-    rows: Tensor,
-    forbidden: Tensor,
-    subject: Subject,
-    progress: Callable[[float], None] = lambda _: None,
-) -> StageOutput | None:
+def first_stage(found: Pass, rows: Tensor, forbidden: Tensor, subject: Subject) -> StageOutput | None:
     """The first stage of which some rows, (B, T) bool, depend on some token of those forbidden, (B, T) bool."""
-    for n_done, stage in enumerate(found.stages, 1):
-        if bool((forbidden & (pulled_back(stage, rows, found, subject) != 0)).any()):
-            return stage
-        progress(n_done / len(found.stages))
-    return None
+    leaking = (
+        stage for stage in found.stages if bool((forbidden & (pulled_back(stage, rows, found, subject) != 0)).any())
+    )
+    return next(leaking, None)
 
 
 def first_nan(found: Pass) -> str:

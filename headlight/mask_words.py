@@ -65,17 +65,11 @@ class Description:
     tokens: Tokens
 
 
-def describe(allowed: Tensor, tokens: Tokens, *, padding_is_known: bool = False) -> Description:
-    """A mask, (Tq, Tk) bool, in words: padding and documents are named only where they are known.
-
-    Args:
-        allowed: the mask.
-        tokens: what is known of its tokens.
-        padding_is_known: whether none is padding but those that are said to be.
-    """
+def describe(allowed: Tensor, tokens: Tokens) -> Description:
+    """A mask, (Tq, Tk) bool, in words: padding and documents are named only where they are known."""
     if bool(allowed.all()):
         return Description("every query sees every key", Intent("bidirectional"), tokens)
-    for known in (tokens,) if padding_is_known else (tokens, _with_edges_as_padding(allowed, tokens)):
+    for known in (tokens, _with_edges_as_padding(allowed, tokens)):
         for segments in (None, _segments(allowed)):
             context = known.context(segments)
             intent = recognise(allowed, context)

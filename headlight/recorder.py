@@ -15,8 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from headlight.attentions import Attention, Keep
 from headlight.call import Call, picked
-from headlight.eager import Softmax
-from headlight.eager_drafts import EagerDraft, different_heads, largest_difference
+from headlight.eager_drafts import EagerDraft, Softmax, different_heads, largest_difference
 from headlight.joined_axes import (
     Reshapes,
     with_batch_first,

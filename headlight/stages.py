@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -270,10 +270,7 @@ def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, T
         KeyError: a stage or a parameter is not there, or was written over while the model ran.
     """
     if isinstance(node, Operation):
-        inputs = [value_of(part, stages, parameters) for part in node.inputs]
-        if inputs and may_write(node):
-            inputs[0] = inputs[0].clone()
-        return node.apply(tuple(inputs))
+        return applied(node, [value_of(part, stages, parameters) for part in node.inputs])
     if isinstance(node, ParameterInput):
         return parameters[node.name]
     value = node.value if isinstance(node, Constant) else stages[node.path].value
@@ -306,6 +303,13 @@ def _name(leaf: StageInput | ParameterInput | Constant) -> str:
     if isinstance(leaf, Constant):
         return f"({', '.join(str(size) for size in leaf.value.shape)})"
     return leaf.path if isinstance(leaf, StageInput) else leaf.name
+
+
+def applied(node: Operation, inputs: Sequence[Tensor]) -> Tensor:
+    """The result of an operation, which leaves its inputs as they are."""
+    if inputs and may_write(node):
+        inputs = (inputs[0].clone(), *inputs[1:])
+    return node.apply(tuple(inputs))
 
 
 def may_write(node: Operation) -> bool:

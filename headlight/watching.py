@@ -20,8 +20,8 @@ from torch.overrides import TorchFunctionMode
 from headlight import known_functions
 from headlight.attentions import Attention, Keep
 from headlight.call import NoSuchPartError
-from headlight.eager import EagerAttentions, Softmax
-from headlight.eager_drafts import EagerDraft, aside
+from headlight.eager import EagerAttentions
+from headlight.eager_drafts import EagerDraft, Softmax, aside
 from headlight.inputs import inputs_of
 from headlight.masks.mask_case import listed
 from headlight.modules import Arguments, Function, Keywords, RunningModules

@@ -18,7 +18,7 @@ from headlight.residual_stream.operations import (
     stages_in,
     undropped,
 )
-from headlight.stages import may_write
+from headlight.stages import applied
 from model.dataflow import Node, Operation, ParameterInput, Slot, StageInput
 
 _ADDED = frozenset(("add", "iadd", "sub", "isub"))
@@ -116,10 +116,7 @@ class Sums:
         if not instead and id(node) in self._path_of:
             return self.values[self._path_of[id(node)]].detach()
         if isinstance(node, Operation):
-            inputs = [self.value(part, instead, again) for part in node.inputs]
-            if inputs and may_write(node):
-                inputs[0] = inputs[0].clone()
-            return node.apply(tuple(inputs))
+            return applied(node, [self.value(part, instead, again) for part in node.inputs])
         if isinstance(node, StageInput):
             if instead and node.path in instead:
                 return instead[node.path]

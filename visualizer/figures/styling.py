@@ -29,16 +29,12 @@ def config(name: str) -> dict[str, Any]:
     }
 
 
-def token_ticks(labels: Sequence[str], most: int = MOST_TICKS) -> dict[str, Any]:
-    """An axis whose places 0, 1, 2, ... are tokens.
+def token_ticks(labels: Sequence[str]) -> dict[str, Any]:
+    """An axis whose places 0, 1, 2, ... are tokens; of many every so many is written, with its place.
 
     The axis stays one of numbers: one of categories would put equal tokens in one place.
-
-    Args:
-        labels: one for each place.
-        most: how many are written; of more tokens every so many, with its place.
     """
-    step = 1 if len(labels) <= most else -(-2 * len(labels) // most)  # places take room too
+    step = 1 if len(labels) <= MOST_TICKS else -(-2 * len(labels) // MOST_TICKS)  # places take room too
     places = list(range(0, len(labels), step))
     texts = [shortened(labels[place]) if step == 1 else f"{place} {shortened(labels[place])}" for place in places]
     return {"tickvals": places, "ticktext": texts}

@@ -10,7 +10,8 @@ from headlight.masks.faults import FAULTS
 from headlight.masks.mask_case import listed
 from model.texts import texts_of
 from visualizer.runs.checkpoints import has_own_masks
-from visualizer.runs.masks_in_force import layer_left_out, padding_is_seen, promised_masks, same_masks
+from visualizer.runs.masks_in_force import layer_left_out, promised_masks, same_masks
+from visualizer.runs.padding import padding_is_seen
 from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
 from visualizer.settings.attentions import unpadded
@@ -140,7 +141,7 @@ def _who_hides_padding(run: Run, selection: Selection) -> str:
             return say("hidden_in_neither")
         sides = listed(hiding)
         return say("hidden_in_but", sides=sides, bare=bare) if bare else say("hidden_in", sides=sides)
-    seen = padding_is_seen(run.promised, run.batches, without="padding")
+    seen = padding_is_seen(run, without="padding")
     if switched_off := unpadded(run.settings):
         return say("switched_off", attentions=listed([attention.called for attention in switched_off]))
     if "padding" in run.settings.mask:

@@ -81,28 +81,6 @@ def block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
     return bool(((nothing if one is None else one) == (nothing if other is None else other)).all())
 
 
-def padding_is_seen(
-    masks: Mapping[str, CombinedMask], batches: Mapping[SequenceName, Batch], *, without: str = ""
-) -> bool:
-    """True if a token that is not padding may attend to padding.
-
-    Args:
-        masks: by the path of every attention.
-        batches: the sequences that the model reads.
-        without: the name of a mask that is taken as if it were not there.
-    """
-    pads = {name: torch.tensor([sequence.is_padding for sequence in batch]) for name, batch in batches.items()}
-    for path, mask in masks.items():
-        of_target = "target" in batches and path.startswith("decoder.")
-        queries = pads["target" if of_target else "source"]
-        keys = pads["target" if of_target and "cross" not in path else "source"]
-        pairs = ~queries[:, None, :, None] & keys[:, None, None, :]
-        allowed = mask.without(without).allowed
-        if bool((pairs if allowed is None else pairs & allowed).any()):
-            return True
-    return False
-
-
 def layer_left_out(n_layers: int) -> int:
     """The layer of a stack that goes without its masks under the fault ``left_out``: the middle one."""
     return n_layers // 2

@@ -12,7 +12,6 @@ from model import CombinedMask, record
 from visualizer.components.axis import SequenceName
 from visualizer.runs.compute import edits_of_fault
 from visualizer.runs.run import Run
-from visualizer.runs.tokens import TokenSequence
 
 _ROUNDING = 1e-4
 """Up to this, relative to the largest number, two outputs count as the same: other sizes are added up otherwise."""
@@ -44,7 +43,7 @@ def effect_of_padding(run: Run) -> PaddingEffect | None:
     Args:
         run: a run of one sequence.
     """
-    real = {name: _real(sequence) for name, sequence in run.tokens.items()}
+    real = {name: ~torch.tensor(sequence.is_padding) for name, sequence in run.tokens.items()}
     is_comparable = run.example is None and not run.model.training
     if (
         not is_comparable
@@ -60,10 +59,6 @@ def effect_of_padding(run: Run) -> PaddingEffect | None:
     allowance = _ROUNDING * max(1.0, float(with_padding.abs().max()))
     row = int(rows.nonzero()[int(difference.argmax())])
     return PaddingEffect(output, largest, row, changes=not largest <= allowance)
-
-
-def _real(sequence: TokenSequence) -> Tensor:
-    return ~torch.tensor(sequence.is_padding)
 
 
 def _without(run: Run, real: Mapping[SequenceName, Tensor], output: str) -> Tensor:
@@ -90,3 +85,18 @@ def _part(part: Tensor, of_queries: Tensor, of_keys: Tensor) -> Tensor:
     if part.dim() > 1 and part.shape[-2] > 1:
         part = part[..., of_queries, :]
     return part[..., of_keys] if part.shape[-1] > 1 else part
+
+
+def padding_is_seen(run: Run, *, without: str = "") -> bool:
+    """True if the masks of a run let a token attend to padding; ``without`` names one that is left out."""
+    batches = run.batches
+    pads = {name: torch.tensor([sequence.is_padding for sequence in batch]) for name, batch in batches.items()}
+    for path, mask in run.promised.items():
+        of_target = "target" in batches and path.startswith("decoder.")
+        queries = pads["target" if of_target else "source"]
+        keys = pads["target" if of_target and "cross" not in path else "source"]
+        pairs = ~queries[:, None, :, None] & keys[:, None, None, :]
+        allowed = mask.without(without).allowed
+        if bool((pairs if allowed is None else pairs & allowed).any()):
+            return True
+    return False

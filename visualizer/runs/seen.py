@@ -45,9 +45,10 @@ def seen_run(
     **more: Any,  # noqa: ANN401 - further attributes of Run
 ) -> Run:
     """A pass that was seen as a run, with attributes of that; it holds no model, since it outlives the one seen."""
+    groups = key_groups(next(iter(attentions.values())))
     return Run(
         *(settings, cast(TracedModule, nn.Module()), trace, masks, masks, batches, vocabulary),
-        head_names=_head_names(next(iter(attentions.values()))),
+        head_names=tuple(say("keys_and_values", group=group) for group in groups),
         forward=not_repeated,
         attentions=attentions,
         **more,
@@ -74,11 +75,6 @@ def named(attentions: Iterable[Attention], architecture: Architecture) -> dict[s
     for attention in attentions:
         found.setdefault(kind_of(attention, architecture), []).append(attention)
     return {in_layer(kind, layer): one for kind, alike in found.items() for layer, one in enumerate(alike)}
-
-
-def _head_names(attention: Attention) -> tuple[str, ...]:
-    """For each head which keys and values it reads; () where each has its own."""
-    return tuple(say("keys_and_values", group=group) for group in key_groups(attention))
 
 
 def without_sinks(attention: Attention) -> Attention:

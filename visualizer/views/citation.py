@@ -63,11 +63,7 @@ def _without_its_mask() -> None:
     """Say that the mask of the example was left out, and offer the way back."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.warning(say("without_mask"), icon=":material/visibility_off:")
-        st.button(say("with_mask"), key="as_published", on_click=state.callback(_put_mask_back))
-
-
-def _put_mask_back() -> None:
-    state.change(mask=Settings().mask)
+        st.button(say("with_mask"), key="as_published", on_click=state.callback(state.change, mask=Settings().mask))
 
 
 def _name(path: str) -> str:

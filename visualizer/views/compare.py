@@ -254,18 +254,13 @@ def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -
     left, right = st.columns([1, 2] if has_more else 2, gap="medium")
     with left:
         if without_a:
-            _covered_a(same=a.subject == b.subject)
+            st.caption(say("covered_as_b") if a.subject == b.subject else say("covered_elsewhere"))
         else:
             panel_a = stage_panel(a, asked.path, head=asked.head, batch=asked.batch)
             title = title_of_side("a", panel_a.blocked_by)
             mount(tensor_grid([replace(panel_a, title=title, subtitle="")], key="covered_a"))
     with right:
         return not ask_cells(question, b.subject) and not without_a
-
-
-def _covered_a(*, same: bool) -> None:
-    """Say why A is not in sight either."""
-    st.caption(say("covered_as_b") if same else say("covered_elsewhere"))
 
 
 def _grids(

@@ -77,6 +77,7 @@ class Prediction:
         return self.before[0][0] != self.after[0][0]
 
 
+_N_LIKELY = 3
 _UNCHANGED = 1e-6
 """Up to this a weight counts as the same: single precision leaves no more of it."""
 
@@ -205,12 +206,9 @@ def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
     return Downstream(paths, torch.stack(norms).numpy(), torch.stack(relative).numpy())
 
 
-def predictions(a: Run, b: Run, *, batch: int, top: int = 3) -> tuple[Prediction, ...]:
+def predictions(a: Run, b: Run, *, batch: int) -> tuple[Prediction, ...]:
     """The most likely tokens at every position, in run A and in run B."""
-    return tuple(
-        Prediction(first, second)
-        for first, second in zip(_most_likely(a, batch, top), _most_likely(b, batch, top), strict=True)
-    )
+    return tuple(map(Prediction, _most_likely(a, batch), _most_likely(b, batch)))
 
 
 def _weights(run: Run, module: str, batch: int) -> Tensor:
@@ -248,9 +246,9 @@ def _vectors(trace: Trace, path: str, batch: int) -> Tensor:
     return value if value.dim() == 2 else value.transpose(0, 1).flatten(1)
 
 
-def _most_likely(run: Run, batch: int, top: int) -> list[tuple[tuple[str, float], ...]]:
+def _most_likely(run: Run, batch: int) -> list[tuple[tuple[str, float], ...]]:
     probabilities = run.trace["probabilities"].value[batch]
-    best = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)
+    best = probabilities.topk(min(_N_LIKELY, probabilities.shape[-1]), dim=-1)
     return [
         tuple((run.vocabulary[token_id], share) for token_id, share in zip(ids, shares, strict=True))
         for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
@@ -45,58 +44,42 @@ def edit_menu(run: Run, path: str, selection: Selection) -> None:
         return
     if selection.hidden or run.example is not None or not run.trace[path].value.is_floating_point():
         return
-    offer_edits(
-        _parts(run, path, selection),
-        run.interventions,
-        said=partial(said_of, run),
-        make=_make,
-        other=partial(widgets.line, "other_text", placeholder=run.text),
+    menu = st.popover(
+        say("menu"),
+        icon=":material/content_cut:",
+        type="tertiary",
+        width="content",
+        key=key_of(_MENU),
+        on_change="rerun",
     )
+    if menu.open:
+        with menu:
+            _choices(run, _parts(run, path, selection))
 
 
-def offer_edits(
-    parts: Mapping[str, Intervention],
-    made: tuple[Intervention, ...],
-    *,
-    said: Callable[[Intervention], str],
-    make: Callable[[tuple[Intervention, ...]], None],
-    other: Callable[[], str],
-) -> None:
-    """A button that opens what can be put in the place of something.
-
-    Args:
-        parts: what can be edited, by a name of its own.
-        made: the edits that there are.
-        said: what an edit is about, in words.
-        make: takes all edits that there are to be.
-        other: draws the field for another text, and gives what is written there.
-    """
-    key = key_of(_MENU)
-    icon = ":material/content_cut:"
-    menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key=key, on_change="rerun")
-    if not menu.open:
-        return
+def _choices(run: Run, parts: Mapping[str, Intervention]) -> None:
+    """The parts, by names of their own, and a button for each thing that can be put in the place of one."""
+    made = run.interventions
 
     def add(intervention: Intervention) -> None:
         give(_MENU, False)
-        make((*(one for one in made if one != intervention), intervention))
+        _make((*(one for one in made if one != intervention), intervention))
 
-    with menu:
-        chosen = st.radio(
-            say("what"),
-            list(parts),
-            format_func=lambda part: _begun(markdown_safe(said(parts[part]))),
-            key=f"edited_part_{'_'.join(parts)}",
+    chosen = st.radio(
+        say("what"),
+        list(parts),
+        format_func=lambda part: _said(run, parts[part]),
+        key=f"edited_part_{'_'.join(parts)}",
+    )
+    for becomes, label in _LABELS.items():
+        has_text = becomes != "other" or bool(widgets.line("other_text", placeholder=run.text))
+        st.button(
+            label,
+            key=f"edit_{becomes}",
+            on_click=state.callback(add, replace(parts[chosen], becomes=becomes)),
+            disabled=len(made) >= MOST or not has_text,
+            width="stretch",
         )
-        for becomes, label in _LABELS.items():
-            has_text = becomes != "other" or bool(other())
-            st.button(
-                label,
-                key=f"edit_{becomes}",
-                on_click=state.callback(add, replace(parts[chosen], becomes=becomes)),
-                disabled=len(made) >= MOST or not has_text,
-                width="stretch",
-            )
 
 
 def edits_made(run: Run, *, is_compared: bool) -> None:
@@ -104,7 +87,14 @@ def edits_made(run: Run, *, is_compared: bool) -> None:
     if not run.interventions:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edits_made"):
-        chips(run.interventions, said=partial(said_of, run), make=_make)
+        for i, each in enumerate(run.interventions):
+            st.button(
+                say("made", what=_said(run, each), became=_BECAME[each.becomes]),
+                icon=":material/close:",
+                key=f"take_back_{i}",
+                help=say("take_back"),
+                on_click=state.callback(_make, (*run.interventions[:i], *run.interventions[i + 1 :])),
+            )
         if not is_compared:
             masks = run.settings.mask
             without_edits = {"baseline": "", "mask_a": masks, "mask_b": masks, **_where_it_shows(run)}
@@ -116,23 +106,6 @@ def edits_made(run: Run, *, is_compared: bool) -> None:
             )
 
 
-def chips(
-    made: tuple[Intervention, ...],
-    *,
-    said: Callable[[Intervention], str],
-    make: Callable[[tuple[Intervention, ...]], None],
-) -> None:
-    """A button for each edit, which takes it back; the arguments are those of ``offer_edits``."""
-    for i, each in enumerate(made):
-        st.button(
-            say("made", what=_begun(markdown_safe(said(each))), became=_BECAME[each.becomes]),
-            icon=":material/close:",
-            key=f"take_back_{i}",
-            help=say("take_back"),
-            on_click=state.callback(make, (*made[:i], *made[i + 1 :])),
-        )
-
-
 def _where_it_shows(run: Run) -> dict[str, str | int]:
     """The first attention after the first edit, whose weights may be others; none where there is none."""
     paths = list(run.trace)
@@ -141,8 +114,10 @@ def _where_it_shows(run: Run) -> dict[str, str | int]:
     return {"stage": f"{without_layer(after[0])}.weights", "layer": layer_of(after[0])} if after else {}
 
 
-def _begun(sentence: str) -> str:
-    return f"{sentence[:1].upper()}{sentence[1:]}"
+def _said(run: Run, intervention: Intervention) -> str:
+    """The subject of an edit, as the beginning of a sentence."""
+    what = markdown_safe(said_of(run, intervention))
+    return f"{what[:1].upper()}{what[1:]}"
 
 
 def said_of(run: Run, intervention: Intervention) -> str:

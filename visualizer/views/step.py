@@ -219,15 +219,12 @@ def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: Ste
     if picture.n_numbers <= MOST_IN_MESSAGE:
         return None
     if run.seen is None:
-        return picture_address(name, run.settings, _looking_at(selection, cell))
+        stage, layer = without_layer(cell.path), layer_of(cell.path)
+        shown = replace(selection, stage=stage, layer=layer, head=cell.head)
+        return picture_address(name, run.settings, shown)
     looked_at = replace(selection, stage=cell.path, layer=0, batch=cell.batch)
     at = f"{cell.row},{cell.column}"
     return picture_address(name, run.settings, looked_at, at=at, recorded=token_of(run))
-
-
-def _looking_at(selection: Selection, cell: Cell) -> Selection:
-    """Return the selection at the stage and the head that are drawn."""
-    return replace(selection, stage=without_layer(cell.path), layer=layer_of(cell.path), head=cell.head)
 
 
 def _introduction(run: Run, path: str, depth: Depth) -> None:

@@ -87,7 +87,7 @@ def test_the_same_run_has_not_changed():
 
 
 def test_predictions_are_the_largest_probabilities():
-    first = predictions(A, B, batch=0, top=2)[0]
+    first = predictions(A, B, batch=0)[0]
     probabilities = A.trace["probabilities"].value[0, 0]
     assert first.before[0][0] == A.vocabulary[probabilities.argmax().item()]
     assert first.before[0][1] == pytest.approx(probabilities.max().item())

@@ -26,15 +26,14 @@ export function shortened(context, text, width) {
 }
 
 /** A word on a plate of the page's background, centred on a point.
- *  @param {Pen} context @param {string} text @param {number} x @param {number} y @param {Theme} theme
- *  @param {string} [color] @param {number} [height] */
-export function drawPlate(context, text, x, y, theme, color = theme.warning, height = 14) {
+ *  @param {Pen} context @param {string} text @param {number} x @param {number} y @param {Theme} theme */
+export function drawPlate(context, text, x, y, theme) {
   const width = context.measureText(text).width + 10;
   context.fillStyle = theme.background;
   context.beginPath();
-  context.roundRect(x - width / 2, y - height / 2, width, height, 4);
+  context.roundRect(x - width / 2, y - 7, width, 14, 4);
   context.fill();
-  context.fillStyle = color;
+  context.fillStyle = theme.warning;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillText(text, x, y + 0.5);

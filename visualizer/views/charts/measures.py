@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from model.analysis.metrics import METRICS
 from model.texts import texts_of
-from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.server.mount import mount
@@ -18,7 +19,6 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.head_measures import measure_heads
 from visualizer.state import state
 from visualizer.state.theme import theme
-from visualizer.views.head_map import clicked, head_maps
 
 say = texts_of(__name__)
 
@@ -27,9 +27,13 @@ def draw(run: Run, cell: Cell) -> None:
     """Draw the measures of all heads of an attention in all layers."""
     module = cell.path.rpartition(".")[0]
     same = [other for other in attention_modules(run.trace) if without_layer(other) == without_layer(module)]
-    maps = head_maps(measured(run, same), same.index(module), cell.head)
+    maps = [_map(title, values, same.index(module), cell.head) for title, values in measured(run, same).items()]
     st.caption(say("darker") if theme() == "light" else say("brighter"))
-    select = clicked(state.show_head, len(maps))
+
+    def select(event: object) -> None:
+        if state.has_index(event, "row") and state.index_in(event, "index") < len(maps):
+            state.show_head(state.index_in(event, "row"), state.index_in(event, "column"))
+
     mount(tensor_grid(maps, layout="wrap", key="chart_measures"), select=select)
 
 
@@ -41,3 +45,13 @@ def measured(run: Run, modules: list[str]) -> dict[str, NDArray[np.floating[Any]
         for name, metric in METRICS.items()
     }
     return {title: values for title, values in found.items() if np.isfinite(values).any()}
+
+
+def _map(title: str, values: NDArray[np.floating[Any]], layer: int, head: int) -> Panel:
+    """A matrix of layers by heads, (L, H), NaN where the measure does not apply; the chosen head is outlined."""
+    layers, heads = (tuple(map(str, range(size))) for size in values.shape)
+    marked = np.zeros(values.shape, dtype=np.bool_)
+    marked[layer, head] = True
+    axes = Axis("layer", layers), Axis("head", heads)
+    most = max(1.0, float(np.nanmax(values)))  # a small share of weight stays pale
+    return Panel(title, title, values, *axes, bounds=(0.0, most), marked=marked, hint=say("click"))

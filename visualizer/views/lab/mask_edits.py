@@ -145,7 +145,8 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
     a painting is for all.
     """
     of_each = ("padding", "prefix") if settings.pad_side == "left" else ("padding",)
-    stays = tuple(name for name in settings.mask if name in of_each and _is_batch(settings))
+    is_batch = len(lines_of(settings.text)) > 1
+    stays = tuple(name for name in settings.mask if name in of_each and is_batch)
     beside = masks.without("custom")
     others = CombinedMask({name: part for name, part in beside.parts.items() if name not in stays}).allowed
     if others is None:
@@ -160,10 +161,6 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
         for scope, source in planes.items()
     }
     return replace(settings, mask=in_mask_order((*stays, "custom")), custom=write_planes(combined))
-
-
-def _is_batch(settings: Settings) -> bool:
-    return len(lines_of(settings.text)) > 1
 
 
 def _painted(settings: Settings, planes: Mapping[Scope, str]) -> Settings:

@@ -11,8 +11,8 @@ from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.paths import layer_of
-from visualizer.runs.run import Run
 from visualizer.stages.panels import bounds
+from visualizer.views.lab.case import Case
 
 say = texts_of(__name__)
 
@@ -23,38 +23,35 @@ def output_title(path: str) -> str:
 
 
 def influence_panel(
-    run: Run,
+    case: Case,
+    measured: Sequence[int],
     title: str,
     norms: NDArray[np.floating],
     hatched: NDArray[np.bool_] | None = None,
     why: str = "",
     *,
     sequence: SequenceName,
-    of_encoder: bool = False,
-    measured: Sequence[int] = (),
-    subtitle: str = "",
-    name: str = "influence",
+    subtitle: str,
 ) -> Panel:
     """A grid of Jacobian norms.
 
     Args:
-        run: the run that was measured.
+        case: the case that was measured.
+        measured: the rows that were measured, where they are a sample.
         title: what stands above.
         norms: (rows, T).
         hatched: (rows, T), the cells that are hatched, if any.
         why: what their tooltip says.
         sequence: whose embeddings the columns are.
-        of_encoder: whether the rows are those of the encoder beside a decoder.
-        measured: the rows that were measured, where they are a sample.
         subtitle: the second line above.
-        name: what the tooltip calls a number.
     """
-    row_sequence: SequenceName = "target" if "target" in run.tokens and not of_encoder else "source"
+    run = case.run
+    row_sequence: SequenceName = "target" if "target" in run.tokens and not case.of_encoder else "source"
     rows = run.tokens[row_sequence].labels
     if measured:
         rows = tuple(rows[row] for row in measured)
     return Panel(
-        name=name,
+        name="influence",
         title=title,
         subtitle=subtitle,
         array=norms,

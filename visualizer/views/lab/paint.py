@@ -14,6 +14,7 @@ from headlight.masks.mask_case import Finding, MaskCase
 from headlight.masks.naming import name_of
 from model.texts import texts_of
 from visualizer.components.mask_painter.element import (
+    FindingMark,
     PaintedHeads,
     Reason,
     mask_painter,
@@ -23,7 +24,6 @@ from visualizer.components.mask_painter.element import (
     parse_select,
 )
 from visualizer.masks import OWN
-from visualizer.pictures.painter import mark_of
 from visualizer.routes.address import picture_address
 from visualizer.runs.masks_in_force import as_source
 from visualizer.server.mount import mount
@@ -144,7 +144,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             reasons=tuple(Reason("custom" if name == OWN else name, name_of_mask(name)) for name in others.names),
             weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
-            findings=tuple(mark_of(finding) for finding in findings),
+            findings=tuple(map(_mark, findings)),
             all_clear=said,
             masks=mask_edits.masks_written(settings),
             selected=(case.selection.query, case.selection.key),
@@ -163,6 +163,18 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         look=look,
     )
     everywhere.render(case, findings if is_in_force else ())
+
+
+def _mark(finding: Finding) -> FindingMark:
+    """A finding as the painter lists it."""
+    return FindingMark(
+        title=finding.title,
+        severity=finding.severity,
+        why=finding.why,
+        mend=finding.mend,
+        cells=finding.cells.numpy(),
+        can_mend=finding.mended is not None,
+    )
 
 
 def _weights_title(case: Case) -> str:

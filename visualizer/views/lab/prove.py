@@ -14,8 +14,7 @@ from model.analysis.influence import Verdict
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.runs.masks_in_force import padding_is_seen
-from visualizer.runs.padding import effect_of_padding
+from visualizer.runs.padding import effect_of_padding, padding_is_seen
 from visualizer.runs.paths import layer_of, of_every_layer, without_layer
 from visualizer.runs.promises import Intended, Measurement, Proof, prove
 from visualizer.runs.run import Run
@@ -122,7 +121,7 @@ def _padding(case: Case) -> None:
 
 def why_padding_matters(run: Run) -> str:
     """Say why padding changes the outputs of a run that it changes."""
-    if padding_is_seen(run.promised, run.batches):
+    if padding_is_seen(run):
         return say("padding_seen")
     if run.settings.fault == "padding_counted" and run.settings.positions != "none":
         return say("padding_counted")
@@ -147,16 +146,12 @@ def _choose(case: Case) -> tuple[Claim, SequenceName]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="claims"):
         sequence: SequenceName = case.attention.keys
         if case.attention.queries == "target" and not case.attention.crosses and not case.run.attentions:
-            _choice("embeddings")
+            widgets.segments("embeddings", required=True)
             sequence = selection.lab.embeddings
         if sequence != case.attention.keys:
             return "promised", sequence
-        _choice("claim")
+        widgets.segments("claim", required=True)
     return selection.lab.claim, sequence
-
-
-def _choice(name: str) -> None:
-    widgets.segments(name, required=True)
 
 
 def _verdict(case: Case, measurement: Measurement, proof: Proof, claim: Claim) -> None:
@@ -252,9 +247,7 @@ def _labelled(number: int, labels: Sequence[str]) -> str:
 
 
 def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
-    panel = partial(
-        influence_panel, case.run, sequence=sequence, of_encoder=case.of_encoder, measured=measurement.rows
-    )
+    panel = partial(influence_panel, case, measurement.rows, sequence=sequence)
     panels = []
     for path, norms, verdict in zip(
         measurement.influence.paths, measurement.influence.norms.numpy(), proof.verdicts, strict=True

@@ -44,14 +44,13 @@ def render(case: Case) -> None:
         norms = measurement.influence.norms[0 if is_checkpoint else layer].numpy()
         panels.append(
             influence_panel(
-                case.run,
+                case,
+                measurement.rows,
                 say("measured", layer=layer),
                 norms,
                 ~may & (norms == 0),
                 say("blocked_by"),
                 sequence=case.attention.keys,
-                of_encoder=case.of_encoder,
-                measured=measurement.rows,
                 subtitle=say("in_a_direction") if is_checkpoint else say("norm"),
             )
         )
