@@ -78,10 +78,12 @@ _EARLY = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
 def upload(page: Page, name: str, content: bytes) -> None:
     """Choose a file; again, where the field was just being drawn anew and so heard nothing of it."""
     file = FilePayload(name=name, mimeType="application/octet-stream", buffer=content)
+    field = page.locator("[class*=st-key-mask_file] input[type=file]")
     for _ in range(5):
+        expect(field).to_have_count(1)  # the one before stays until the page is drawn
         try:
             with page.expect_response(is_upload, timeout=PATIENCE):
-                page.locator("[class*=st-key-mask_file] input[type=file]").set_input_files(file)
+                field.first.set_input_files(file)
         except TimeoutError:
             continue
         return
