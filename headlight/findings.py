@@ -21,6 +21,7 @@ from headlight.masks.mask_case import NUMBER_TYPES, named
 from headlight.remarks import finding_of
 from headlight.roles import is_of_decoder
 from model.masks import with_leading_axes
+from model.texts import capitalized
 
 _logger = logging.getLogger(__name__)
 _CAUSAL_NAME = "CausalLM"
@@ -413,8 +414,7 @@ def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens])
     except Exception as error:  # the person's own function or expression may raise anything
         _logger.info("an expected mask was not compared", exc_info=True)
         cells = torch.ones(n_queries, n_keys, dtype=torch.bool)
-        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        why = f"{said[:1].upper()}{said[1:]}."
+        why = f"{capitalized(error) if isinstance(error, ValueError) else f'{type(error).__name__}: {error}'}."
         mend = "Pass an expression, a boolean array or a mask_mod that fits."
         finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, mend)
     if finding is not None:

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from headlight.masks.intents import Intent, recognise
 from headlight.masks.language import MaskContext, express
-from headlight.masks.mask_case import counted, listed, named
+from headlight.masks.mask_case import counted, named
 from model.masks import with_leading_axes
+from model.texts import listed
 
 _LONGEST_EXPRESSION = 60
 _LARGEST_EXPRESSED = 48 * 48

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from headlight.attentions import Attention
 from headlight.inputs import Inputs
-from headlight.masks.mask_case import listed
 from headlight.notebook import images_of, said_of, said_of_steps
 from headlight.patterns import Folded, find_patterns
 from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, write
 from headlight.report import count_of
 from headlight.stages import Stage
+from model.texts import listed
 from model.tracing import nearest
 
 Tokens = Sequence[object] | Tensor

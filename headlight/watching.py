@@ -23,7 +23,6 @@ from headlight.call import NoSuchPartError
 from headlight.eager import EagerAttentions
 from headlight.eager_drafts import EagerDraft, Softmax, aside
 from headlight.inputs import inputs_of
-from headlight.masks.mask_case import listed
 from headlight.modules import Arguments, Function, Keywords, RunningModules
 from headlight.origins import FollowedOrigins
 from headlight.recorder import NAMED_ATTENTION, Options, Recorder
@@ -31,6 +30,7 @@ from headlight.stages import StageBytes, Stages
 from headlight.torchscript import as_python
 from headlight.trace import Trace
 from model.dataflow import name_of
+from model.texts import listed
 from model.tracing import Edit, nearest
 
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)

@@ -6,7 +6,7 @@ A table of such a file is called like its module; ``{n_heads}`` in a text is a n
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,3 +38,15 @@ def texts_of(module: str) -> Texts:
 @cache
 def _of_package(package: str) -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(_ROOT.joinpath(*package.split("."), "texts.toml").read_text(encoding="utf-8"))
+
+
+def listed(parts: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *others, last = list(parts) or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def capitalized(text: object) -> str:
+    """A text as a sentence begins."""
+    said = str(text)
+    return said[:1].upper() + said[1:]

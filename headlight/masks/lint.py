@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from headlight.masks.language import position
-from headlight.masks.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, listed, named
-from model.texts import texts_of
+from headlight.masks.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, named
+from model.texts import listed, texts_of
 
 say = texts_of(__name__)
 

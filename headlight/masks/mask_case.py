@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
+
+from model.texts import listed
 
 Severity = Literal["error", "warning", "note"]
 
@@ -179,8 +181,3 @@ def named(role: Role, marked: Tensor) -> str:
 def counted(role: Role, count: int) -> str:
     """``1 query``, ``5 keys``."""
     return f"{count} {role if count == 1 else _PLURALS[role]}"
-
-
-def listed(parts: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -16,6 +16,7 @@ from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokenized import Tokenized
 from headlight.pretrained.watched_pass import encoder_of, plain
 from headlight.proving import assert_padding_ignored
+from model.texts import capitalized
 
 MOST_ROWS = 128
 """Above so many tokens the rows that are measured are a sample."""
@@ -98,7 +99,7 @@ def padding_ignored(checkpoint: Checkpoint, encoding: Tokenized) -> tuple[bool, 
         try:
             return True, str(assert_padding_ignored(checkpoint.model, **inputs, alone=True))
         except AssertionError as error:
-            return False, f"{str(error)[:1].upper()}{str(error)[1:]}."
+            return False, f"{capitalized(error)}."
 
 
 def rows_measured(n_tokens: int) -> tuple[int, ...]:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from headlight.masks.faults import FAULTS
-from headlight.masks.mask_case import listed
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.runs.checkpoints import has_own_masks
 from visualizer.runs.masks_in_force import layer_left_out, promised_masks, same_masks
 from visualizer.runs.padding import padding_is_seen

@@ -16,7 +16,7 @@ from headlight.residual_stream.contributions import Contributions, contributions
 from headlight.residual_stream.streams import Stream
 from headlight.residual_stream.terms import Place, Term
 from model.dataflow import Constant, n_shared
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.packing import Precision
 from visualizer.components.token_way.element import Numbers, Part, Stop, TokenWay, packed_way
@@ -320,7 +320,7 @@ def _title(followed: FollowedStream, terms: Sequence[Term]) -> tuple[str, int | 
         return say("input"), None
     names = dict.fromkeys(_name_of(followed, term) for term in writers)
     number = number_in(writers[0].path)
-    joined = say("and").join(names)
+    joined = listed(names)
     return joined if number is None else say("layer", layer=number, what=joined), number
 
 

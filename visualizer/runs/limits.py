@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.runs.needed_memory import bytes_for
 from visualizer.runs.refusals import WayOut
 from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
@@ -174,9 +174,7 @@ def _fewer_layers(settings: Settings, encoded: Encoded) -> str:
     fewer = (_at_most(settings, n_layers) for n_layers in range(deepest - 1, 0, -1))
     less = next((less for less in fewer if bytes_for(less, encoded) <= MAX_BYTES), _at_most(settings, 1))
     numbers = ((name, getattr(settings, name), getattr(less, name)) for name in ("n_layers", "n_decoder_layers"))
-    return say("separator").join(
-        say("change", name=name, now=now, less=to) for name, now, to in numbers if now != to
-    )
+    return listed(say("change", name=name, now=now, less=to) for name, now, to in numbers if now != to)
 
 
 def _at_most(settings: Settings, n_layers: int) -> Settings:

@@ -30,9 +30,6 @@ SPECIALS = (PADDING, START)
 PADDING_ID, START_ID = 0, 1
 
 
-# Characters as a person sees them.
-
-
 # Text to tokens.
 
 
@@ -320,6 +317,3 @@ def read_then_predicted(read: Iterable[str], predicted: Iterable[str]) -> tuple[
         predicted: as many, each the label of what follows; empty for a row that predicts nothing, such as padding.
     """
     return tuple(f"{one} → {next_one}" if next_one else one for one, next_one in zip(read, predicted, strict=True))
-
-
-# Text that can be drawn.

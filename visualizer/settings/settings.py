@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from model.config import Activation, Architecture, Norm, Positions
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.masks import MASK_NAMES, OWN
 from visualizer.settings.fields import (
     MAX_ORDER,
@@ -201,7 +201,7 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 def mask_title(names: Iterable[str]) -> str:
     """``causal and padding``, or ``no mask``."""
-    return say("separator").join(map(name_of_mask, names)) or say("none")
+    return listed(map(name_of_mask, names)) or say("none")
 
 
 def name_of_mask(name: str) -> str:

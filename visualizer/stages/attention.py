@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headlight.attentions import Attention
 from model import Trace
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.colors import Role
 from visualizer.components.derivation import Derivation
 from visualizer.glossary import mask_piece
@@ -37,7 +37,7 @@ def facts(stage: StageInRun) -> Facts:
         "d_k": str(d_k),
         "d_v": str(stage.beside("v").value.shape[-1]),
         "root_d_k": square_root(d_k),
-        "masks": " and ".join(names),
+        "masks": listed(names),
         "change": score_changes.change_of(stage).text if stage.has_beside("modified_scores") else "",
         "d_out": str(stage.beside("output").value.shape[-1]) if stage.has_beside("output") else "",
     }

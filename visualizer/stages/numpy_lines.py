@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from model.texts import texts_of
+from model.texts import listed, texts_of
 
 say = texts_of(__name__)
 
@@ -32,7 +32,7 @@ class NumpyLine:
 def notes(line: NumpyLine) -> str:
     """Return the notes on the variables of a line; empty where none needs one."""
     matrices = [name for name in line.reads if re.search(rf"\b{name}(\[.*?\])?\.T", line.code)]
-    found = [say("stored", matrices=say("and").join(matrices))] if matrices else []
+    found = [say("stored", matrices=listed(matrices))] if matrices else []
     found += [_FROM_OUTSIDE[name] for name in line.from_outside if name in _FROM_OUTSIDE]
     return "; ".join(found)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headlight.masks.language import parse_score
 from model.masks import with_leading_axes
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import places
 from visualizer.settings.settings import name_of_mask
@@ -89,7 +89,7 @@ def _what_goes_by_place(typed: Run, shuffled: Run) -> list[str]:
 def _others_by_place(typed: Run, shuffled: Run) -> Iterator[str]:
     """The beginning of a sentence for each thing beside the positions that goes by them."""
     if names := _masks_by_place(typed, shuffled):
-        labels = say("and").join(map(name_of_mask, names))
+        labels = listed(map(name_of_mask, names))
         yield say("mask", label=labels) if len(names) == 1 else say("masks", labels=labels)
     settings, crosses = shuffled.settings, "target" in shuffled.batches
     if settings.score and not crosses and not {"q", "k"}.isdisjoint(parse_score(settings.score).names):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from model import Trace
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.components.derivation import Derivation
 from visualizer.components.stage_map import StageRef
 from visualizer.glossary import Piece, pieces
@@ -185,6 +185,6 @@ def _joined(first: StageRef, path: str) -> StageRef:
     """The stage that stands for another one too."""
     also = (*first.also, path)
     names = [one.rpartition(".")[2] for one in (first.path, *also)]
-    what = say("and").join(_INPUTS[name] for name in names)
+    what = listed(_INPUTS[name] for name in names)
     title = say("input") if len(names) == len(_INPUTS) else say("input_of", what=what)
     return replace(first, also=also, label=" = ".join(names), title=title)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from model.texts import texts_of
+from model.texts import capitalized, texts_of
 from visualizer.pictures.heads import attention_of, modules_of
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
@@ -116,8 +116,7 @@ def _where_it_shows(run: Run) -> dict[str, str | int]:
 
 def _said(run: Run, intervention: Intervention) -> str:
     """The subject of an edit, as the beginning of a sentence."""
-    what = markdown_safe(said_of(run, intervention))
-    return f"{what[:1].upper()}{what[1:]}"
+    return capitalized(markdown_safe(said_of(run, intervention)))
 
 
 def said_of(run: Run, intervention: Intervention) -> str:

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headlight.masks.mask_case import MaskCase, counted, listed, named
+from headlight.masks.mask_case import MaskCase, counted, named
+from model.texts import listed
 
 
 def flags(*marked, size):

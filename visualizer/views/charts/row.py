@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.runs.seen import rounding_of
@@ -125,9 +125,7 @@ def reasons(run: Run, cell: Cell) -> list[str]:
         return [""] * n_keys
     titles = list(map(name_of_mask, names))
     row = bits[min(cell.head, len(bits) - 1), cell.row]
-    return [
-        say("and").join(title for bit, title in enumerate(titles) if value >> bit & 1) for value in row.tolist()
-    ]
+    return [listed(title for bit, title in enumerate(titles) if value >> bit & 1) for value in row.tolist()]
 
 
 def _row(run: Run, cell: Cell, stage: str) -> Numbers:

@@ -9,7 +9,7 @@ import torch
 
 from model.decoding import BeamTree, Step, Tokens
 from model.key_value_cache import computed_rows
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, Node, StepPicture, StepsPicture, Tail
 from visualizer.runs.continuation import Continuation, OneByOne
@@ -164,7 +164,7 @@ def _sentence(run: Run, writer: Writer, how: OneByOne, step: Step) -> str:
     if how.sampling.temperature == 0:
         over = [_quoted(run, token) for token in writer.never if step.logits[token] > step.logits[step.token]]
         if len(over) > 1:
-            return say("some_passed_over", label=label, others=say("and").join(over))
+            return say("some_passed_over", label=label, others=listed(over))
         return say("one_passed_over", label=label, other=over[0]) if over else say("most_likely", label=label)
     n_possible, n_tokens = int((step.probabilities > 0).sum()), len(step.probabilities) - len(writer.never)
     if n_possible == 1:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from headlight.masks.language import parse_score
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.components.generation.element import generation_steps, generation_tree
 from visualizer.runs.continuation import Beam, Continuation, Difference, OneByOne
 from visualizer.runs.paths import attention_modules
@@ -132,7 +132,7 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
     with st.spinner(say("writes")):
         tree = tree_of_search(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
-    never = say("and").join(markdown_safe(run.vocabulary[token]) for token in writer.never)
+    never = listed(markdown_safe(run.vocabulary[token]) for token in writer.never)
     said = [
         say(
             "hypotheses",

@@ -16,7 +16,7 @@ from headlight.masks.language import MaskContext
 from headlight.masks.mask_case import Finding, MaskCase
 from headlight.masks.naming import name_of
 from headlight.masks.planes import Passed
-from model.texts import texts_of
+from model.texts import capitalized, texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import asks_for_head
 from visualizer.views.lab.case import Case
@@ -93,8 +93,7 @@ def _draw(found: Sequence[Found], all_clear: str) -> None:
     for one in found:
         finding = one.finding
         if finding.rule == "name":
-            said = one.where + finding.title
-            st.markdown(markdown_safe(f"{said[0].upper()}{said[1:]}."))
+            st.markdown(markdown_safe(f"{capitalized(one.where + finding.title)}."))
             continue
         draw_finding(one)
         if finding.mend:

@@ -9,8 +9,7 @@ from functools import partial
 import streamlit as st
 
 from headlight.masks.language import READY, MaskExpressionError
-from headlight.masks.mask_case import listed
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.masks import MASK_KINDS
 from visualizer.runs.masks_in_force import as_expression
 from visualizer.settings.settings import Settings, in_mask_order, name_of_mask
@@ -88,7 +87,7 @@ def _also_under(case: Case) -> None:
     names = beside or _replaced()
     if not (settings.custom and "custom" in settings.mask and case.attention.has_the_list and names):
         return
-    said = listed(list(map(name_of_mask, names)))
+    said = listed(map(name_of_mask, names))
 
     def turn(are_beside: bool) -> None:
         masks = names if are_beside else ()

@@ -15,7 +15,7 @@ from headlight.masks.destinations import DESTINATIONS, Destination, passed_to
 from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
 from headlight.masks.intents import plain_context
 from headlight.masks.planes import Passed, Remark
-from model.texts import texts_of
+from model.texts import capitalized, texts_of
 from visualizer.runs.intended import kind_of, read_intent
 from visualizer.runs.watched import sizes_in_words
 from visualizer.safe_text import markdown_safe, visible_whole
@@ -61,7 +61,7 @@ def render(case: Case) -> None:
         else:
             return
     except ValueError as error:
-        _refuse(error)
+        st.error(markdown_safe(capitalized(error)), icon=":material/error:")
         return
     _array(case, array, questions)
 
@@ -139,11 +139,6 @@ def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:
         key="array_in_file",
     )
     return arrays[chosen]
-
-
-def _refuse(error: ValueError) -> None:
-    sentence = str(error)
-    st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
 
 
 def _array(case: Case, array: Tensor, questions: AbstractContextManager[object]) -> None:

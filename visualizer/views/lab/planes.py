@@ -9,9 +9,9 @@ from itertools import product
 
 from torch import Tensor
 
-from headlight.masks.mask_case import SEVERITIES, Finding, listed
+from headlight.masks.mask_case import SEVERITIES, Finding
 from headlight.masks.planes import Passed
-from model.texts import texts_of
+from model.texts import listed, texts_of
 
 say = texts_of(__name__)
 CALLED = {"error": say("error"), "warning": say("warning"), "note": say("note")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from headlight.masks.language import MaskContext, MaskExpressionError, from_mask_mod, parse
+from model.texts import capitalized
 from visualizer.safe_text import markdown_safe
 
 _WIDEST = 38
@@ -28,8 +29,7 @@ def complain(text: str, context: MaskContext | None, outcome: str = "") -> None:
 def point_out(text: str, error: MaskExpressionError, outcome: str = "") -> None:
     """Draw an error and its place, and in a sentence what comes of it."""
     st.code(pointed_at(text, error), language=None)
-    what = str(error)
-    sentence = f"{what[:1].upper()}{what[1:]}{'' if what.endswith('?') else '.'}"
+    sentence = f"{capitalized(error)}{'' if str(error).endswith('?') else '.'}"
     said = f":red[{markdown_safe(sentence)}] {outcome}"
     st.markdown(f":small[{said}]")  # beside the code it would be cut; a caption would pale the red
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from model.texts import texts_of
+from model.texts import capitalized, listed, texts_of
 from visualizer.components.axis import Axis
 from visualizer.safe_text import markdown_safe
 from visualizer.shares import percent
@@ -90,11 +90,11 @@ def _on_most(question: CellQuestion, expected: Flags, found: Codes) -> str:
     answered = np.flatnonzero(expected.any(axis=1))
     row_name = question.panel.rows.name
     if not len(answered):
-        return say("nothing_marked", answer=_capitalized(_largest_of(question, question.row)))
+        return say("nothing_marked", answer=capitalized(_largest_of(question, question.row)))
     is_right = (found[answered] == AS_EXPECTED).any(axis=1)
     if is_right.all():
         tied = [row for row in answered.tolist() if question.right[row].sum() > 1]
-        said = f" {_capitalized(_largest_of(question, _of_these(tied, question.row)))}." if tied else ""
+        said = f" {capitalized(_largest_of(question, _of_these(tied, question.row)))}." if tied else ""
         if len(answered) == 1:
             return say("one_row", row=row_name) + said
         return say("all_rows", rows=_counted(len(answered), row_name)) + said
@@ -122,7 +122,7 @@ def _largest_of(question: CellQuestion, row: int) -> str:
     if len(places) > _MOST_NAMED:
         where = _counted(len(places), panel.columns.name)
     else:
-        where = say("and").join(position(panel.columns, int(place)) for place in places)
+        where = listed(position(panel.columns, int(place)) for place in places)
     if len(places) > 1:
         value = say("tie", value=value)
     if question.of_weights:
@@ -149,7 +149,3 @@ def _counted(count: int, noun: str) -> str:
 
 def _plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun not in ("key",) else f"{noun}s"
-
-
-def _capitalized(text: str) -> str:
-    return text[0].upper() + text[1:]

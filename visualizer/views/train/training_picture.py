@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.components.picture import Picture
 from visualizer.components.progress.element import Bar
 from visualizer.components.training.element import training
@@ -118,8 +118,8 @@ def _how_far(seen: Seen[Trainings]) -> str:
 def _how_it_ended(seen: Seen[Trainings]) -> str:
     trainings = seen.value
     done = sorted({training.latest.step for training in trainings if training.latest is not None})
-    steps = say("and").join(f"{step:,}" for step in done) or "0"
-    seeds = say("and").join(str(seed) for seed in sorted({training.recipe.seed for training in trainings}))
+    steps = listed(f"{step:,}" for step in done) or "0"
+    seeds = listed(str(seed) for seed in sorted({training.recipe.seed for training in trainings}))
     both, origin = say("both") if len(trainings) > 1 else "", trainings[0].origin
     return {
         "recorded": say("recorded", both=both, steps=steps, seeds=seeds, seconds=seen.seconds),

@@ -198,19 +198,12 @@ def _ask(choices: Choices) -> None:
         st.error(markdown_safe(f"{error}."), icon=":material/error:")
         return
     st.info(markdown_safe(cost), icon=":material/memory:")
+    agree = state.callback(drafts.put_by, _AGREED, str(file))
+    open_it = agree if upload is None else state.callback(_open_upload, upload)
     with st.container(horizontal=True, gap="small", key="watched_waiting"):
+        st.button(say("open_it"), key="watched_open", on_click=open_it, type="primary")
         if upload is not None:
-            st.button(
-                say("open_it"), key="watched_open", on_click=state.callback(_open_upload, upload), type="primary"
-            )
             st.button(say("leave_it"), key="watched_leave", on_click=state.callback(drafts.put_by, _WAITING, None))
-        else:
-            st.button(
-                say("open_it"),
-                key="watched_open",
-                on_click=state.callback(drafts.put_by, _AGREED, str(file)),
-                type="primary",
-            )
 
 
 def opened_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:

@@ -91,10 +91,10 @@ def test_of_several_largest_numbers_each_is_right(built):
     expected[2, 1] = True
     assert verdict(uniform, expected) == (
         "The one query that you marked is as you expected. "
-        "Query 2 “the” looks most at key 0 “the” and key 1 “cat” and key 2 “the” (a tie, 0.333)."
+        "Query 2 “the” looks most at key 0 “the”, key 1 “cat” and key 2 “the” (a tie, 0.333)."
     )
     expected[2] = [False, False, False, True]
-    assert "looks most at key 0 “the” and key 1 “cat” and key 2 “the” (a tie, 0.333)" in verdict(uniform, expected)
+    assert "looks most at key 0 “the”, key 1 “cat” and key 2 “the” (a tie, 0.333)" in verdict(uniform, expected)
 
 
 def test_of_weights_that_look_alike_each_is_right_and_it_is_said_that_they_tie(built):
