@@ -1,4 +1,4 @@
-"""Shares of a whole, as they are written."""
+"""Shares and parts of a whole, as they are written."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def percent(share: float, digits: int = 0) -> str:
     if 100 - least / 2 <= 100 * share < 100:
         return say("over", percent=f"{100 - least:g}%")
     return f"{100 * share:.{digits}f}%"
+
+
+def part_of(size: int, part: slice | range) -> str:
+    """``0 to 31 of 128``."""
+    return say("part", first=part.start, last=part.stop - 1, size=size)

@@ -8,8 +8,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.reading import lit_in
-
 PROBE = """
 const probe = (window.probe = {
   ...{ painted: {}, finished: 0, sent: 0, acted: 0, asked: 0, answered: 0 },
@@ -192,8 +190,3 @@ def link_of(page: Page) -> dict[str, str]:
 def tokens(page: Page, sequence: str = "source") -> list[str]:
     """The tokens of the strip, exactly as it holds them."""
     return page.locator(f".st-key-token_strip .chip[data-sequence={sequence}] .token").all_text_contents()
-
-
-def lit_cells(page: Page, key: str) -> list[tuple[int | None, int | None]]:
-    """The lit row and column of each visible matrix of a component, None where none is."""
-    return lit_in(panels(page, key))

@@ -35,7 +35,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Depth, Selection
-from visualizer.shares import percent
+from visualizer.shares import part_of, percent
 from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import cell_at, largest_score
 from visualizer.stages.operands import Operand
@@ -270,15 +270,11 @@ def _window(run: Run, cell: Cell) -> None:
             _move(say("row"), n_rows, cell.row, lambda row: look_at(run, row, cell.column))
         if len(columns) < n_columns:
             _move(say("column"), n_columns, cell.column, lambda column: look_at(run, cell.row, column))
-        st.caption(say("drawn", rows=_part(rows, n_rows), columns=_part(columns, n_columns)))
+        st.caption(say("drawn", rows=part_of(n_rows, rows), columns=part_of(n_columns, columns)))
 
 
 def _move(label: str, size: int, place: int, look: Callable[[int], None]) -> None:
     st.number_input(label, 0, size - 1, place, width=140, **widgets.following(f"drawn_{label}", place, look))
-
-
-def _part(part: range, size: int) -> str:
-    return say("part", first=part.start, last=part.stop - 1, size=size)
 
 
 def _is_no_formula(run: Run, path: str) -> bool:

@@ -13,6 +13,7 @@ from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TOKENS
+from visualizer.shares import part_of
 from visualizer.state import widgets
 from visualizer.views.lab.case import Case
 
@@ -77,13 +78,9 @@ def crop_of(case: Case, allowed: Tensor) -> Crop:
             widgets.number("crop_key", step=LARGEST // 2, width=140)
     query = min(case.selection.lab.crop_query, max(0, n_queries - LARGEST))
     key = min(case.selection.lab.crop_key, max(0, n_keys - LARGEST))
-    cells = allowed[query : query + LARGEST, key : key + LARGEST]
-    parts = [
-        say("part", first=first, last=first + count - 1, size=size)
-        for first, count, size in zip((query, key), cells.shape, allowed.shape, strict=True)
-    ]
-    st.caption(say("drawn", queries=parts[0], keys=parts[1]))
-    return Crop(cells, query, key)
+    queries, keys = slice(query, min(query + LARGEST, n_queries)), slice(key, min(key + LARGEST, n_keys))
+    st.caption(say("drawn", queries=part_of(n_queries, queries), keys=part_of(n_keys, keys)))
+    return Crop(allowed[queries, keys], query, key)
 
 
 def _axis(case: Case, name: str, size: int, first: int) -> Axis:

@@ -11,6 +11,7 @@ from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import as_code
 from visualizer.settings.settings import Selection
 from visualizer.settings.watched_settings import MOST_SIDE
+from visualizer.shares import part_of
 from visualizer.state import state, widgets
 from visualizer.state.places import STEP
 
@@ -29,13 +30,9 @@ def choose_window(attention: Attention, selection: Selection, run: WatchedRun) -
             widgets.number("watched_first_query", step=STEP, width=170)
         if n_keys > MOST_SIDE:
             widgets.number("watched_first_key", step=STEP, width=170)
-        st.caption(say("drawn", queries=_part(queries, n_queries), keys=_part(keys, n_keys)))
+        st.caption(say("drawn", queries=part_of(n_queries, queries), keys=part_of(n_keys, keys)))
     query = min(queries.start + selection.query, queries.stop - 1)
     _say_largest(run, attention, selection, query, keys)
-
-
-def _part(part: slice, size: int) -> str:
-    return say("part", first=part.start, last=part.stop - 1, size=size)
 
 
 def _say_largest(run: WatchedRun, attention: Attention, selection: Selection, query: int, keys: slice) -> None:

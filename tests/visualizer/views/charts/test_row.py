@@ -17,7 +17,6 @@ from visualizer.stages.derivations import Cell
 from visualizer.views.charts.row import divisor, product_in_words, reasons, undivided_scores
 
 EXAMPLES = ("attention_function", "attention_function_masked", "causal_with_bias", "three_heads", "cross_attention")
-BROKEN = {"chart": "row", "fault": "after_softmax", "weights": "random"}
 
 
 @pytest.mark.parametrize("variant", [*VARIANTS, *EXAMPLES])
