@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from urllib.parse import urlencode
 
 import numpy as np
@@ -18,6 +19,7 @@ from tests.visualizer.views.lab.test_answers import said
 from tests.visualizer.views.watched.test_watched_view import link_of, pictures
 from visualizer.runs.compute import compute_run
 from visualizer.safe_text import markdown_safe
+from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.link import read_query
 
 LINK = {"view": "lab", "text": "a b c d", "weights": "random"}
@@ -209,6 +211,19 @@ def test_a_file_stays_while_the_other_door_is_open_until_it_is_removed():
     assert markdown_safe("good.csv") in said(app)
     app.button(key="remove_file").click().run()
     assert "An array of **3 × 3**" in said(app)
+
+
+def test_of_a_large_array_a_part_is_drawn_and_can_be_moved():
+    file = io.BytesIO()
+    np.save(file, np.tril(np.ones((MAX_TOKENS + 100, MAX_TOKENS), dtype=bool)))
+    app = open_app(**LINK, panel="load", passed_to="sdpa", architecture="decoder")
+    app.file_uploader[0].upload("large.npy", file.getvalue()).run()
+    assert f"Shown: queries 0 to {MAX_TOKENS - 1:,} of {MAX_TOKENS + 100:,} and keys 0 to" in said(app)
+    app.number_input(key="crop_query").set_value(70).run()
+    assert f"Shown: queries 70 to {MAX_TOKENS + 69:,} of {MAX_TOKENS + 100:,} and keys 0 to" in said(app)
+    (panel,) = pictures(app)["headlight_tensor_grid"]["panels"]
+    assert pictures(app)["headlight_tensor_grid"]["axes"][panel["rows"]]["labels"][0] == "70"
+    assert_healthy(app)
 
 
 def test_an_uploaded_array_is_kept_for_its_link(tmp_path, monkeypatch):
