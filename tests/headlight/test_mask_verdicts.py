@@ -184,7 +184,8 @@ def test_an_expected_mask_of_each_sequence_and_head_names_both():
 @pytest.mark.parametrize(
     ("expected", "why"),
     [
-        ("k <= q and", "A value is missing"),
+        ("k <<< q", "A value is missing between"),
+        ("k <= q and", "A value is missing after"),
         (lambda b, h, q, k: 1 / 0, "ZeroDiv"),
         (torch.ones(T, T), "Expected is"),
     ],

@@ -54,10 +54,10 @@ def edit_menu(run: Run, path: str, selection: Selection) -> None:
     )
     if menu.open:
         with menu:
-            _choices(run, _parts(run, path, selection))
+            _offer(run, _parts(run, path, selection))
 
 
-def _choices(run: Run, parts: Mapping[str, Intervention]) -> None:
+def _offer(run: Run, parts: Mapping[str, Intervention]) -> None:
     """The parts, by names of their own, and a button for each thing that can be put in the place of one."""
     made = run.interventions
 
