@@ -76,7 +76,7 @@
     for (const element of within(document)) {
       if (element.localName === "dialog" && element.open) element.close();
       if (element.matches("[data-testid=stPopoverButton][aria-expanded=true]")) element.click();
-      if (element.matches(".stage-map .all:not([aria-pressed=true])")) element.click();
+      if (element.matches(".stage-map:not([inert]) .all:not([aria-pressed=true])")) element.click();
       if (element.matches("[role=tablist]")) element.querySelector("[role=tab]").click(); // which code is read is in no link
       if (element.scrollLeft || element.scrollTop) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
     }
