@@ -21,7 +21,7 @@ from headlight.masks.mask_case import NUMBER_TYPES, named
 from headlight.remarks import finding_of
 from headlight.roles import is_of_decoder
 from model.masks import with_leading_axes
-from model.texts import capitalized
+from model.texts import capitalized, listed
 
 _logger = logging.getLogger(__name__)
 _CAUSAL_NAME = "CausalLM"
@@ -113,9 +113,7 @@ class _Mask:
 
 
 def _numbered(name: str, numbers: Sequence[int]) -> str:
-    shown = ", ".join(str(number) for number in numbers[:3])
-    more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
-    return f"{name}{'s' if len(numbers) > 1 else ''} {shown}{more}"
+    return f"{name}{'s' if len(numbers) > 1 else ''} {listed(numbers, 3)}"
 
 
 def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:

@@ -51,9 +51,8 @@ class Trace(Sequence[Attention]):
         self.parameters: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
-        shown = [*self.paths[:3], f"{len(self) - 3} more"] if len(self) > 3 else self.paths
         n = count_of(len(self), "attention")
-        return f"<Trace of {n}: {listed(shown)}>" if shown else "<Trace without an attention>"
+        return f"<Trace of {n}: {listed(self.paths, 3)}>" if self else "<Trace without an attention>"
 
     def _repr_html_(self) -> str:
         said = said_of(self._attentions, self.notes, self.inputs)

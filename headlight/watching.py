@@ -219,7 +219,7 @@ class _Watcher(TorchFunctionMode):
         if not len(self._trace) and not self._trace.notes:
             self._trace.note(self._why_nothing_was_seen())
         if self._scripts:
-            names = _few(list(self._scripts))
+            names = listed(self._scripts, 3)
             self._trace.note(
                 f"{names}, compiled by TorchScript, ran as Python: numbers can differ in the last digits."
             )
@@ -417,8 +417,4 @@ def compiled_modules(named: Mapping[str, nn.Module]) -> str:
         for name, module in named.items()
         if type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
     ]
-    return _few(names)
-
-
-def _few(names: Sequence[str]) -> str:
-    return listed(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
+    return listed(names, 3)

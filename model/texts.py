@@ -40,9 +40,12 @@ def _of_package(package: str) -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(_ROOT.joinpath(*package.split("."), "texts.toml").read_text(encoding="utf-8"))
 
 
-def listed(parts: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *others, last = list(parts) or [""]
+def listed(parts: Iterable[object], most: int | None = None) -> str:
+    """``a``, ``a and b``, ``a, b and c``; of more than ``most`` the first ones, as ``a, b and 1,200 more``."""
+    named = [*map(str, parts)] or [""]
+    if most is not None and len(named) > most:
+        named[most:] = [f"{len(named) - most:,} more"]
+    *others, last = named
     return f"{', '.join(others)} and {last}" if others else last
 
 

@@ -172,10 +172,8 @@ def check_flags(name: str, flags: Tensor, shape: tuple[int, ...]) -> None:
 
 def named(role: Role, marked: Tensor) -> str:
     """Name the positions that (T,) bool marks: ``query 3``, ``keys 0 and 2``, ``keys 0, 1, 2 and 4 more``."""
-    positions = [str(position) for position in marked.nonzero().flatten().tolist()]
-    more = len(positions) - _MOST_NAMED
-    shown = [*positions[:_MOST_NAMED], f"{more} more"] if more > 0 else positions
-    return f"{role if len(positions) == 1 else _PLURALS[role]} {listed(shown)}"
+    positions = marked.nonzero().flatten().tolist()
+    return f"{role if len(positions) == 1 else _PLURALS[role]} {listed(positions, _MOST_NAMED)}"
 
 
 def counted(role: Role, count: int) -> str:

@@ -13,6 +13,7 @@ from torch import nn
 
 from headlight.pretrained.checkpoint_places import reason_in_words, weight_files
 from headlight.pretrained.memory_needed import in_words, most_bytes, n_weights
+from model.texts import listed
 
 Part = Literal["encoder", "decoder", "encoder-decoder"]
 """A kind of model: an encoder reads a text, a decoder continues one, an encoder-decoder turns one into another."""
@@ -180,11 +181,9 @@ def _model(name: str, folder: Path, config: Any, dtype: str, device: str) -> tup
     except Exception as error:  # each family has errors of its own
         raise ValueError(f"{name} cannot be loaded: {reason_in_words(error)}") from error
     missing = sorted(info["missing_keys"])
-    notes = (
-        (f"The files hold no weights for {_listed(missing)}: these are random, and so is what follows from them.",)
-        if missing
-        else ()
-    )
+    names = listed(missing, 3)
+    random = f"The files hold no weights for {names}: these are random, and so is what follows from them."
+    notes = (random,) if missing else ()
     model.eval().requires_grad_(False)
     return (model if device == SPREAD else model.to(device)), notes
 
@@ -221,10 +220,6 @@ def _is_headless_decoder(model: Any) -> bool:  # noqa: ANN401
 
 def _sorts_tokens(model: object) -> bool:
     return type(model).__name__.endswith("ForTokenClassification")
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 Key = tuple[str, str, str]

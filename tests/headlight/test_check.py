@@ -61,7 +61,7 @@ def test_masks_that_differ_are_told_apart():
     heads = torch.stack([causal(6), causal(6), DISTANCE.abs() < 2, torch.ones(6, 6, dtype=torch.bool)])
     (row, _) = headlight.check(masked(heads), vectors(), causal=False).rows
     assert [(where, said.words) for where, said in row.descriptions] == [
-        ("heads 0, 1", "causal"),
+        ("heads 0 and 1", "causal"),
         ("head 2", "a window on both sides: keys less than 2 away"),
         ("head 3", "every query sees every key"),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill
 
 from headlight.masks.translations.mask_to_translate import MaskToTranslate
-from model.texts import texts_of
+from model.texts import listed, texts_of
 
 say = texts_of(__name__)
 
@@ -54,6 +54,5 @@ def without_keys(mask: MaskToTranslate, consequence: str) -> list[str]:
     ]
     if not named:
         return []
-    more = say("more", n=len(named) - _MOST_NAMED) if len(named) > _MOST_NAMED else ""
-    queries = ", ".join(named[:_MOST_NAMED]) + more
+    queries = listed(named, _MOST_NAMED)
     return [comment(say("no_key_left", queries=queries, consequence=consequence))]

@@ -50,6 +50,7 @@ def test_counts_agree_in_number():
 
 def test_lists_read_as_one_speaks():
     assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+    assert [listed("abc", 3), listed("abcd", 3)] == ["a, b and c", "a, b, c and 1 more"]
 
 
 @pytest.mark.parametrize(

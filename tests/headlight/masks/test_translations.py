@@ -516,7 +516,7 @@ def test_the_example_of_more_than_padding_is_one(name, example):
 @pytest.mark.parametrize("name", TRANSLATIONS)
 def test_queries_without_a_key_are_named(name):
     left = SQUARE["causal and padding left"]
-    assert "# No key is left for query 0 (padding), query 1 (padding): " in TRANSLATIONS[name].write(left)
+    assert "# No key is left for query 0 (padding) and query 1 (padding): " in TRANSLATIONS[name].write(left)
     assert "No key" not in TRANSLATIONS[name].write(SQUARE["causal"])
     many = by_condition("k < q - 60", (False,) * 64)
     if name != "hugging_face_2d":

@@ -52,7 +52,7 @@ def test_weights_that_the_files_do_not_hold_are_named(checkpoint_of, tmp_path):
         {name: weight for name, weight in weights.items() if "h.1.mlp.c_fc" not in name}, file, {"format": "pt"}
     )
     (note,) = load("less", folder).notes
-    assert "transformer.h.1.mlp.c_fc.bias, transformer.h.1.mlp.c_fc.weight" in note
+    assert "transformer.h.1.mlp.c_fc.bias and transformer.h.1.mlp.c_fc.weight" in note
     assert "random" in note
 
 

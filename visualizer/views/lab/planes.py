@@ -137,6 +137,4 @@ def _of_axis(axis: str, at: Sequence[int]) -> str:
     """``head 2``, ``heads 0 and 2``, ``layers 0, 1, 2 and 5 more``."""
     if len(at) == 1:
         return f"{axis} {at[0]}"
-    more = len(at) - _MOST_NAMED
-    shown = [*map(str, at[:_MOST_NAMED]), say("more", n_more=more)] if more > 0 else [*map(str, at)]
-    return f"{axis}s {listed(shown)}"
+    return f"{axis}s {listed(at, _MOST_NAMED)}"
