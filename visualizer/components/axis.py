@@ -1,7 +1,7 @@
 """The description of one axis of a matrix on the screen."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 SequenceName = Literal["source", "target"]
 
@@ -20,8 +20,3 @@ class Axis:
     labels: tuple[str, ...]
     sequence: SequenceName | None = None
     numbers: tuple[int, ...] = ()
-
-    def as_header(self) -> dict[str, Any]:
-        """The axis as JSON, the form in which the browser receives it."""
-        header = {"name": self.name, "labels": list(self.labels), "sequence": self.sequence}
-        return header | ({"numbers": list(self.numbers)} if self.numbers else {})

@@ -1,7 +1,6 @@
 """The looks of an attention's heads, as far as a person chooses them in the picture."""
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,6 @@ class Looks:
     curve: str = "auto"
     least_weight: float = 0.01
     pinned: str = ""
-
-    def as_header(self) -> dict[str, Any]:
-        """The looks as JSON, the form in which the browser receives them."""
-        return asdict(self)
 
 
 LOOKS = tuple(field.name for field in fields(Looks))

@@ -8,7 +8,7 @@ The first array starts on a multiple of 8 from the beginning; offsets in the hea
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -89,7 +89,7 @@ def fit_precision(array: Array, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> Arr
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array | Scaled]) -> bytes:
-    """Pack a JSON header and named arrays into one bytes object.
+    """Pack a JSON header, in which dataclasses are objects, and named arrays into one bytes object.
 
     Booleans travel as uint8, float64 as float32 and int64 as int32. Raises ValueError for any other dtype, for an
     integer that int32 cannot hold, and for a NaN or an infinity in the header.
@@ -105,9 +105,18 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, Array | Scaled]) -> byt
         padding = -values.nbytes % ALIGNMENT
         chunks += [values.reshape(-1).view(np.uint8).data, bytes(padding)]
         offset += values.nbytes + padding
-    text = json.dumps({**header, "arrays": described}, allow_nan=False, separators=(",", ":")).encode()
+    whole = {**header, "arrays": described}
+    text = json.dumps(whole, default=fields_of, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-(4 + len(text)) % ALIGNMENT)
     return b"".join([struct.pack("<I", len(text)), text, *chunks])
+
+
+def fields_of(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
+    """The fields of a dataclass without its arrays, or what its ``as_header`` makes of them."""
+    if hasattr(record, "as_header"):
+        return dict(record.as_header())
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
 
 
 def header_of(packed: bytes) -> dict[str, Any]:

@@ -143,7 +143,8 @@ def strip(
 
     def select(event: object) -> None:
         if queried and (choice := parse_token(event, strips)):
-            state.select(**{"query" if choice.sequence == queried else "key": choice.index})
+            sequence, index = choice
+            state.select(**{"query" if sequence == queried else "key": index})
 
     selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
     on_top(strips, selected, select, sizes=sizes, more=edit)

@@ -110,7 +110,6 @@ class ComparePicture:
             head_names=self.head_names,
             header={
                 "layers": list(self.a.layers),
-                "n_layers": self.a.n_layers,
                 "blocked_by": {"a": list(self.a.blocked_by), "b": list(self.b.blocked_by)},
                 "titles": {
                     name: title_of_side(name, side.blocked_by, is_edited=bool(side.run.interventions))

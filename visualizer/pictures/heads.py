@@ -48,11 +48,6 @@ class HeadsPicture:
         every = modules_of(self.run, self.kind)
         return tuple(every[layer] for layer in self.layers)
 
-    @property
-    def n_layers(self) -> int:
-        """The number of layers, drawn or not."""
-        return len(modules_of(self.run, self.kind))
-
     @cached_property
     def weights(self) -> NDArray[np.float32]:
         """(L, H, Tq, Tk)."""
@@ -154,7 +149,6 @@ class HeadsPicture:
             head_names=self.noted_names,
             header={
                 "layers": list(self.layers),
-                "n_layers": self.n_layers,
                 "shared": ["blocked"] if self.masks_are_shared else [],
                 "blocked_by": list(self.blocked_by),
             },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
+from visualizer.components.events import whole_number_in
 from visualizer.runs.paths import layer_of, number_in, without_layer
 from visualizer.settings.fields import MOST_LAYERS
 from visualizer.settings.settings import MOST_DRAWN
@@ -82,15 +83,16 @@ def listeners(paths: Collection[str], seen: WatchedRun | None = None) -> Listene
 
     def show(event: object) -> None:
         look_at_query(state.index_in(event, "query"))
-        if state.has_index(event, "layer"):
-            state.select(layer=min(state.index_in(event, "layer"), MOST_LAYERS - 1))
+        if (layer := whole_number_in(event, "layer")) is not None:
+            state.select(layer=min(layer, MOST_LAYERS - 1))
 
     def open_stage(event: object) -> None:
         path = event.get("path") if isinstance(event, Mapping) else None
         if not isinstance(path, str) or path not in paths:
             return
         show(event)
-        head = {"head": state.index_in(event, "head")} if state.has_index(event, "head") else {}
+        chosen = whole_number_in(event, "head")
+        head = {} if chosen is None else {"head": chosen}
         if seen is not None and head:
             show_heads(seen, path, **head)
         elif seen is not None:

@@ -22,6 +22,7 @@ from urllib.parse import parse_qs
 import streamlit as st
 
 from model.config import Architecture
+from visualizer.components.events import whole_number_in
 from visualizer.settings import examples
 from visualizer.settings.fields import MAX_TOKENS, PRETRAINED, by_any_name, changed, fields_of, value_in
 from visualizer.settings.fitting import EXAMPLE_TEXT, fitted, usual_mask, width_to_come_back_to
@@ -376,13 +377,7 @@ def last_seq(key: str) -> int:
 
 def index_in(event: object, name: str) -> int:
     """A non-negative whole number from an event; 0 for anything else, since a browser can send anything."""
-    return event[name] if isinstance(event, Mapping) and has_index(event, name) else 0
-
-
-def has_index(event: object, name: str) -> bool:
-    """True if an event holds a non-negative whole number under ``name``."""
-    value = event.get(name) if isinstance(event, Mapping) else None
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return whole_number_in(event, name) or 0
 
 
 def _seq_key(key: str) -> str:

@@ -12,6 +12,7 @@ from model.texts import texts_of
 from visualizer.colors import ROLES
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import derivation
+from visualizer.components.events import whole_number_in
 from visualizer.components.stage_map import parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
@@ -125,8 +126,8 @@ def _map(run: Run, path: str, selection: Selection, *, with_stages: bool) -> Non
         address = picture_address("map", run.settings, selection, recorded=token_of(run))
 
     def move(event: object) -> None:
-        if choice := parse_stage(event, model):
-            go_to(run, choice.path)
+        if chosen := parse_stage(event, model):
+            go_to(run, chosen)
 
     key, shown = "stage_map", address or model
     mount(
@@ -310,8 +311,8 @@ def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
     def select(event: object) -> None:
         panel = panels[min(state.index_in(event, "index"), len(panels) - 1)]
         go_to(run, f"{module}.{panel.name}")
-        if state.has_index(event, "row"):
-            state.select_cell(state.index_in(event, "row"), state.index_in(event, "column"))
+        if (row := whole_number_in(event, "row")) is not None:
+            state.select_cell(row, state.index_in(event, "column"))
 
     key = "every_part"
     st.markdown(say("parts"))
@@ -327,9 +328,8 @@ def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
 
     def select(event: object) -> None:
         state.select(head=state.index_in(event, "index"))
-        if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
-            row, column = state.index_in(event, "row"), state.index_in(event, "column")
-            look_at(run, row + first_row, column + first_column)
+        if (row := whole_number_in(event, "row")) is not None:  # a title was chosen otherwise, and the cell stays
+            look_at(run, row + first_row, state.index_in(event, "column") + first_column)
 
     key = "every_head"
     st.markdown(say("heads"))

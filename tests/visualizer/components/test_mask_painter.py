@@ -143,8 +143,8 @@ def test_the_browser_receives_both_axes_and_one_bit_per_cell():
     painted = np.array([[False, True], [False, False], [True, True]])
     header, found = unpacked(packed(painted, keys=("the", "dog"), header={"key": "painter", "seq": 4}))
     assert (header["key"], header["seq"]) == ("painter", 4)
-    assert header["rows"] == {"name": "query", "labels": ["the", "cat", "sat"], "sequence": "target"}
-    assert header["columns"] == {"name": "key", "labels": ["the", "dog"], "sequence": "source"}
+    assert header["rows"] == {"name": "query", "labels": ["the", "cat", "sat"], "sequence": "target", "numbers": []}
+    assert header["columns"] == {"name": "key", "labels": ["the", "dog"], "sequence": "source", "numbers": []}
     assert found["painted"].tolist() == [0b01001100]
     assert "weights" not in found
     assert "found" not in found

@@ -160,7 +160,7 @@ def test_one_entry_says_everything_else(run, monkeypatch):
     monkeypatch.setitem(ENTRIES, "tests/visualizer/stages/test_any_stage.py", (entry,))
     assert explanation(run, "weights", "exact") == "A [softmax] of 4 scores."
     assert formula_of(run, "weights") == "A = softmax(S)"
-    (shown,) = (block for block in model_map(on_map(run)).blocks if block.telling_path == "weights")
+    (shown,) = (block for block in model_map(on_map(run)).blocks if block.telling.path == "weights")
     assert (shown.label, shown.role) == ("attention", "weights")
     panel = stage_panel(run, "weights", head=0, batch=0)
     assert (panel.title, panel.palette, panel.bounds) == ("Shares of the rows", "sequential", (0.0, 1.0))

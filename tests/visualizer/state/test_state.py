@@ -1,19 +1,20 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from visualizer.state.state import has_index, index_in
+from visualizer.components.events import whole_number_in
+from visualizer.state.state import index_in
 
 
 @pytest.mark.parametrize(
     "event", [None, "text", 3, [], {}, {"row": None}, {"row": -1}, {"row": True}, {"row": "1"}]
 )
 def test_a_browser_can_send_anything(event):
-    assert not has_index(event, "row")
+    assert whole_number_in(event, "row") is None
     assert index_in(event, "row") == 0
 
 
 def test_an_index_is_read():
-    assert has_index({"row": 7}, "row")
+    assert whole_number_in({"row": 7}, "row") == 7
     assert index_in({"row": 7}, "row") == 7
 
 

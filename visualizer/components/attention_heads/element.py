@@ -1,7 +1,6 @@
 """Every head of every layer: an overview, large grids on one scale, or lines between two columns of tokens."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -60,19 +59,19 @@ def attention_heads(
         "seq": seq,
         "layer": layer,
         "head": head,
-        "looks": looks.as_header(),
+        "looks": looks,
         "blocked_by": list(blocked_by),
         "selected": None if query is None or key_index is None else [query, key_index],
-        "dials": [asdict(dial) for dial in dials],
+        "dials": list(dials),
         "dial_address": dial_address,
         "light": light,
         "layer_names": list(layer_names) or None,
     }
+    labels: dict[str, Any] = {"rows": rows, "columns": columns, "head_names": head_names}
     if isinstance(weights, str):
-        data = pack(header | {"address": weights} | described(rows, columns, head_names), {})
+        data = pack(header | {"address": weights} | labels, {})
     else:
         masks = {"blocked": blocked}
-        labels: dict[str, Any] = {"rows": rows, "columns": columns, "head_names": head_names}
         data = payload({"weights": weights}, masks, header=header, precision=precision, **labels)
     return Picture("attention_heads/element.js", data, key, ("select", "shown"))
 
@@ -93,17 +92,8 @@ def payload(
     arrays: dict[str, Array | Scaled] = {name: in_precision(each, precision) for name, each in weights.items()}
     arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
     largest = np.max([each.max(axis=(1, 2, 3)) for each in weights.values()], axis=0)
-    layer_max = {"layer_max": [float(value) for value in np.nan_to_num(largest)]}
-    return pack(header | described(rows, columns, head_names) | layer_max, arrays)
-
-
-def described(rows: Axis, columns: Axis, head_names: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Labels and names as the browser receives them."""
-    return {
-        "rows": rows.as_header(),
-        "columns": columns.as_header(),
-        "head_names": [list(names) for names in head_names],
-    }
+    labels = {"rows": rows, "columns": columns, "head_names": head_names}
+    return pack(header | labels | {"layer_max": np.nan_to_num(largest).tolist()}, arrays)
 
 
 def _check_shapes(

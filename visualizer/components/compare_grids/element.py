@@ -1,13 +1,12 @@
 """The same heads under two masks, A and B, and what the second changes: B − A."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from visualizer.components.attention_heads.element import described, payload
+from visualizer.components.attention_heads.element import payload
 from visualizer.components.axis import Axis
 from visualizer.components.dials import Dial, Pressed
 from visualizer.components.looks import Looks
@@ -47,8 +46,8 @@ def compare_grids(
         "key": key,
         "seq": seq,
         "layer": layer,
-        "looks": looks.as_header(),
-        "dials": [asdict(dial) for dial in dials],
+        "looks": looks,
+        "dials": list(dials),
         "dial_address": dial_address,
         "layer_names": list(layer_names) or None,
         "sides": {
@@ -56,10 +55,11 @@ def compare_grids(
             "b": {"title": title_b, "blocked_by": list(blocked_by_b)},
         },
     }
+    labels: dict[str, Any] = {"rows": rows, "columns": columns, "head_names": head_names}
     if isinstance(weights, str):
-        data = pack(header | {"address": weights} | described(rows, columns, head_names), {})
+        data = pack(header | {"address": weights} | labels, {})
     else:
         masks = {"blocked_a": blocked_a, "blocked_b": blocked_b}
         numbers = dict(zip("ab", weights, strict=True))
-        data = payload(numbers, masks, rows=rows, columns=columns, head_names=head_names, header=header)
+        data = payload(numbers, masks, header=header, **labels)
     return Picture("compare_grids/element.js", data, key, ("select", "shown"))

@@ -60,8 +60,8 @@ def expectation(
         "kind": kind,
         "row": row,
         "one_row": one_row,
-        "rows": rows.as_header(),
-        "columns": columns.as_header(),
+        "rows": rows,
+        "columns": columns,
     }
     if blocked is not None:
         arrays["hatched"] = blocked.astype(np.uint8, copy=False)

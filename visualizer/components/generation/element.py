@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from visualizer.components.axis import Axis
-from visualizer.components.packing import Array, Scaled, fit_precision, pack
+from visualizer.components.packing import Array, Scaled, fields_of, fit_precision, pack
 from visualizer.components.picture import Picture
 
 
@@ -151,28 +151,15 @@ def generation_tree(
     best: the indices of the results, the best score first. node: the one to show first, -1 for the best result.
     seq and the event `shown`, which is {"node", "seq"}: as for `generation_steps`.
     """
-    header = {"key": key, "seq": seq, "node": node, "nodes": [asdict(each) for each in nodes], "best": list(best)}
+    header = {"key": key, "seq": seq, "node": node, "nodes": list(nodes), "best": list(best)}
     return Picture("generation/tree.js", pack(header, {}), key, ("shown",))
 
 
 def steps_payload(picture: StepsPicture, header: dict[str, Any]) -> bytes:
     """Pack the picture for the browser."""
-    header = header | {
-        "labels": list(picture.labels),
-        "n_prompt": picture.n_prompt,
-        "ended": picture.ended,
-        "steps": [asdict(step) for step in picture.steps],
-        "keys": picture.keys.as_header(),
-        "heads": list(picture.heads),
-        "own": picture.own,
-        "title": picture.title,
-        "blocked_by": list(picture.blocked_by),
-        "sampled": picture.sampled,
-        "cached": picture.cached,
-    }
     arrays: dict[str, Array | Scaled] = {
         "weights": fit_precision(picture.weights),
         "keys_blocked": picture.keys_blocked,
         "blocked": picture.blocked,
     }
-    return pack(header, arrays)
+    return pack(header | fields_of(picture), arrays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from model.texts import texts_of
 from visualizer.colors import MASK_COLORS
 from visualizer.components.axis import Axis
 from visualizer.components.bits import cells_of
+from visualizer.components.events import whole_number_in
 from visualizer.components.packing import Array, pack
 from visualizer.components.picture import Picture
 
@@ -156,7 +157,7 @@ def mask_painter(
             "weights_title": weights_title,
             "all_clear": all_clear,
             "selected": None if selected is None else list(selected),
-            "live": None if heads is None else asdict(heads),
+            "live": heads,
         },
     )
     return Picture(
@@ -187,10 +188,10 @@ def payload(
     if weights is not None:
         arrays["weights"] = weights.astype(np.float32, copy=False)
     described = {
-        "rows": rows.as_header(),
-        "columns": columns.as_header(),
-        "reasons": [{"name": reason.name, "label": reason.label} for reason in (*reasons, PAINTED)],
-        "findings": [_described(finding) for finding in findings],
+        "rows": rows,
+        "columns": columns,
+        "reasons": [*reasons, PAINTED],
+        "findings": findings,
     }
     return pack({**header, **described}, arrays)
 
@@ -202,7 +203,7 @@ def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
     filled up with zeros to whole bytes.
     """
     sizes = {"n_queries": n_queries, "n_keys": n_keys}
-    if not isinstance(value, Mapping) or any(_index(value, name, n + 1) != n for name, n in sizes.items()):
+    if not isinstance(value, Mapping) or any(whole_number_in(value, name) != n for name, n in sizes.items()):
         return None
     return cells_of(value.get("blocked"), (n_queries, n_keys))
 
@@ -216,19 +217,13 @@ def parse_masks(value: object) -> dict[str, str]:
 
 def parse_mend(value: object, n_findings: int) -> int | None:
     """Read what the browser sent as ``mend``: the index of a finding. None unless it is one of ``n_findings``."""
-    return _index(value, "finding", n_findings)
+    return whole_number_in(value, "finding", n_findings)
 
 
 def parse_select(value: object, n_queries: int, n_keys: int) -> tuple[int, int] | None:
     """Read what the browser sent as ``select``: a query and a key. None unless both are there."""
-    query, key = _index(value, "query", n_queries), _index(value, "key", n_keys)
+    query, key = whole_number_in(value, "query", n_queries), whole_number_in(value, "key", n_keys)
     return None if query is None or key is None else (query, key)
-
-
-def _index(value: object, name: str, stop: int) -> int | None:
-    """The whole number from 0 to below ``stop`` that an event holds under ``name``."""
-    number = value.get(name) if isinstance(value, Mapping) else None
-    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < stop else None
 
 
 def _check_shapes(arrays: Mapping[str, Array], size: tuple[int, int]) -> None:
@@ -252,13 +247,3 @@ def _check_reasons(reasons: tuple[Reason, ...], others: Bits) -> None:
 
 def _bits(cells: Cells) -> Bits:
     return np.packbits(cells.astype(np.bool_, copy=False))
-
-
-def _described(finding: FindingMark) -> dict[str, Any]:
-    return {
-        "title": finding.title,
-        "severity": finding.severity,
-        "why": finding.why,
-        "mend": finding.mend,
-        "can_mend": finding.can_mend,
-    }

@@ -87,16 +87,8 @@ def page_keys(
     these as "drawn".
     run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
-    overview = [list(line) for line in OVERVIEW]
-    counted = {
-        "key": key,
-        "seq": seq,
-        "run": run,
-        "cookie": cookie,
-        "screen": screen,
-        "addresses": [dict(one) for one in addresses],
-    }
-    header = {**counted, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
+    counted = {"key": key, "seq": seq, "run": run, "cookie": cookie, "screen": screen, "addresses": list(addresses)}
+    header = {**counted, "keys": KEYS, "overview": OVERVIEW, "longest": dict(longest)}
     return Picture("page_keys/element.js", pack(header, {}), key, ("act", "went"))
 
 

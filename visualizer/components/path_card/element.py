@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from visualizer.components.packing import pack
+from visualizer.components.packing import fields_of, pack
 from visualizer.components.picture import Picture
 
 Part = tuple[str, str, bool]
@@ -41,4 +41,6 @@ def path_card(card: PathCard, *, key: str) -> Picture:
     Its events: `go` is {"stop", "seq"}, the number of the stop to go to; `onward` is {"view", "seq"}; `leave` is
     {"seq"}.
     """
-    return Picture("path_card/element.js", pack({"key": key, **asdict(card)}, {}), key, ("go", "leave", "onward"))
+    return Picture(
+        "path_card/element.js", pack({"key": key, **fields_of(card)}, {}), key, ("go", "leave", "onward")
+    )

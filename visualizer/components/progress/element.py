@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from visualizer.components.packing import pack
@@ -45,4 +45,4 @@ def progress(
         below: a line below them.
     """
     header = {"key": key, "address": address, "role": role, "above": above, "below": below}
-    return Picture("progress/element.js", pack(header | {"bars": [*map(asdict, bars)]}, {}), key, ("ended",))
+    return Picture("progress/element.js", pack(header | {"bars": list(bars)}, {}), key, ("ended",))

@@ -1,6 +1,6 @@
 """The map of the whole model, on which one stage is current."""
 
-from visualizer.components.stage_map.element import StageChoice, packed_map, parse_stage, stage_map
+from visualizer.components.stage_map.element import packed_map, parse_stage, stage_map
 from visualizer.components.stage_map.model_map import (
     INPUT,
     Block,
@@ -16,7 +16,6 @@ __all__ = [
     "Block",
     "Layer",
     "ModelMap",
-    "StageChoice",
     "StageRef",
     "Track",
     "model_map",

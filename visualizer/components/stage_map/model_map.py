@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from visualizer.components.stage_map.stage_places import NO_LAYERS, Place, StageRef, places_of, without_number
 
@@ -39,14 +40,20 @@ class Block:
         return _telling(self.stages)
 
     @property
-    def telling_path(self) -> str:
-        """Its path."""
-        return self.telling.path
-
-    @property
     def role(self) -> str:
         """The colour of the block: that of its most telling stage."""
         return self.telling.role
+
+    def as_header(self) -> dict[str, Any]:
+        """The block as the browser receives it: a model may have thousands of stages, each of which is a row."""
+        return {
+            "id": self.id,
+            "label": self.label,
+            "role": self.role,
+            "telling": self.telling.path,
+            "apart": self.is_apart,
+            "stages": [_row(stage, self.id) for stage in self.stages],
+        }
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,18 @@ class ModelMap:
     def paths(self) -> tuple[str, ...]:
         """The path of every stage, in the order in which Previous and Next walk them."""
         return tuple(path for block in self.blocks for stage in block.stages for path in (stage.path, *stage.also))
+
+
+def _row(stage: StageRef, block_id: str) -> list[Any]:
+    """A stage as a row without empty ends, and its path without that of its block."""
+    title = stage.title or stage.label
+    path = stage.path.removeprefix(block_id) if stage.path.startswith(f"{block_id}.") else stage.path
+    label = "" if stage.label == title else stage.label
+    role = "" if stage.role == "neutral" else stage.role
+    row = [path, title, role, stage.shape, int(stage.is_detail), label, list(stage.also)]
+    while not row[-1]:
+        row.pop()
+    return row
 
 
 def _telling(stages: Sequence[StageRef]) -> StageRef:

@@ -14,6 +14,7 @@ from visualizer.components.packing import (
     Array,
     Precision,
     Scaled,
+    fields_of,
     fit_precision,
     in_precision,
     pack,
@@ -121,22 +122,15 @@ def packed_panels(
             arrays[f"marked{index}"] = panel.marked.astype(np.uint8)
         described.append(
             {
-                "name": panel.name,
-                "title": panel.title,
-                "subtitle": panel.subtitle,
+                **fields_of(panel),
                 "axes_in_words": axes_in_words(panel.subtitle),
                 "rows": _index_of(panel.rows, axes),
                 "columns": _index_of(panel.columns, axes),
-                "role": panel.role,
                 "palette": scale_of(panel),
                 "bounds": panel.bounds or natural_bounds(panel),
-                "blocked_by": panel.blocked_by,
-                "operator": panel.operator,
-                "hint": panel.hint,
             }
         )
-    of_panels = {"axes": [axis.as_header() for axis in axes], "panels": described}
-    return pack({**(header or {}), **of_panels}, arrays)
+    return pack({**(header or {}), "axes": axes, "panels": described}, arrays)
 
 
 def scale_of(panel: Panel) -> str:

@@ -25,5 +25,5 @@ def theme_links(looks: Mapping[ThemeName, Mapping[str, object]], *, key: str) ->
         looks: the colours and letters of the page in each theme, by Streamlit's names of them.
         key: what the page calls it.
     """
-    header = {"key": key, "parameter": PARAMETER, "themes": [list(theme) for theme in THEMES], "looks": looks}
+    header = {"key": key, "parameter": PARAMETER, "themes": THEMES, "looks": looks}
     return Picture("theme_links/element.js", pack(header, {}), key)

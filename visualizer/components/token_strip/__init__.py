@@ -2,10 +2,9 @@
 
 from visualizer.components.token_strip.element import (
     Token,
-    TokenChoice,
     TokenSequence,
     parse_token,
     token_strip,
 )
 
-__all__ = ["Token", "TokenChoice", "TokenSequence", "parse_token", "token_strip"]
+__all__ = ["Token", "TokenSequence", "parse_token", "token_strip"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeGuard
+from dataclasses import dataclass
 
 from visualizer.components.axis import SequenceName
+from visualizer.components.events import whole_number_in
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 
@@ -38,15 +38,6 @@ class TokenSequence:
     tokens: tuple[Token, ...]
 
 
-@dataclass(frozen=True)
-class TokenChoice:
-    """The token that a person made the query, and the number of their choices so far."""
-
-    sequence: str
-    index: int
-    seq: int
-
-
 def token_strip(
     sequences: Sequence[TokenSequence],
     *,
@@ -59,37 +50,20 @@ def token_strip(
     Args:
         sequences: the rows, from top to bottom.
         selected_query: name of the sequence and index of the token that is the query, None for no query.
-        seq: ``TokenChoice.seq`` of the last choice that ``selected_query`` takes account of, 0 before the first.
+        seq: the number of the last choice that ``selected_query`` takes account of, 0 before the first.
         key: identifies the element on the page.
 
     Its event `select` says which token a person has chosen: `parse_token` reads it.
     """
-    header = {
-        "key": key,
-        "sequences": [asdict(sequence) for sequence in sequences],
-        "selected": _describe_query(selected_query),
-        "seq": seq,
-    }
+    selected = selected_query and dict(zip(("sequence", "index"), selected_query, strict=True))
+    header = {"key": key, "sequences": list(sequences), "selected": selected, "seq": seq}
     return Picture("token_strip/element.js", pack(header, {}), key, ("select",))
 
 
-def parse_token(value: object, sequences: Sequence[TokenSequence]) -> TokenChoice | None:
-    """Read what the browser sent as ``select``; None unless it is one of these tokens with a sequence number."""
-    if not isinstance(value, dict):
-        return None
-    name, index, seq = value.get("sequence"), value.get("index"), value.get("seq")
-    if not _is_count(index) or not _is_count(seq):
-        return None
-    sequence = next((sequence for sequence in sequences if sequence.name == name), None)
-    return None if sequence is None or index >= len(sequence.tokens) else TokenChoice(sequence.name, index, seq)
-
-
-def _is_count(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _describe_query(selected_query: tuple[str, int] | None) -> dict[str, Any] | None:
-    if selected_query is None:
-        return None
-    sequence, index = selected_query
-    return {"sequence": sequence, "index": index}
+def parse_token(value: object, sequences: Sequence[TokenSequence]) -> tuple[SequenceName, int] | None:
+    """Read what the browser sent as ``select``: a sequence and an index; None unless it is one of these tokens."""
+    for sequence in sequences:
+        index = whole_number_in(value, "index", len(sequence.tokens))
+        if isinstance(value, dict) and value.get("sequence") == sequence.name and index is not None:
+            return sequence.name, index
+    return None

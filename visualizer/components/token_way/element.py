@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visualizer.components.axis import Axis
-from visualizer.components.packing import Array, Precision, Scaled, header_of, in_precision, pack
+from visualizer.components.packing import Array, Precision, Scaled, fields_of, header_of, in_precision, pack
 from visualizer.components.picture import Picture
 
 Numbers = NDArray[np.float32]
@@ -114,23 +114,13 @@ def token_way(
 
 def packed_way(way: TokenWay, header: Mapping[str, Any] | None = None, *, precision: Precision = "exact") -> bytes:
     """Pack what is drawn for the browser: the weights, of which there are many, in a precision."""
-    described = {
-        "tokens": way.tokens.as_header(),
-        "first": way.first,
-        "parts": [asdict(part) for part in way.parts],
-        "stops": [_described(stop) for stop in way.stops],
-        "vocabulary": {str(token): label for token, label in way.vocabulary.items()},
-        "end": way.end,
-        "expects_next": way.expects_next,
+    arrays: dict[str, Array | Scaled] = {
+        name: value for name, value in vars(way).items() if isinstance(value, np.ndarray)
     }
-    arrays: dict[str, Array | Scaled | None] = {name: getattr(way, name) for name in _ARRAYS}
     for i, stop in enumerate(way.stops):
-        arrays[f"weights{i}"] = None if stop.weights is None else in_precision(stop.weights, precision)
-    there = {name: array for name, array in arrays.items() if array is not None}
-    return pack({**(header or {}), **described}, there)
-
-
-_ARRAYS = ("norms", "shares", "logits", "sums", "streams", "likely", "probabilities")
+        if stop.weights is not None:
+            arrays[f"weights{i}"] = in_precision(stop.weights, precision)
+    return pack({**(header or {}), **fields_of(way)}, arrays)
 
 
 def way_of(data: bytes) -> Picture:
@@ -142,9 +132,3 @@ def paths_in(data: bytes) -> frozenset[str]:
     """Every stage that a click in the picture of packed bytes can lead to."""
     header = header_of(data)
     return frozenset([header["end"][1], *(one["path"] for one in (*header["parts"], *header["stops"]))])
-
-
-def _described(stop: Stop) -> dict[str, Any]:
-    keys = None if stop.keys is None else stop.keys.as_header()
-    about = {"title": stop.title, "path": stop.path, "layer": stop.layer}
-    return {**about, "parts": list(stop.parts), "keys": keys}

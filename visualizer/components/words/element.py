@@ -21,5 +21,5 @@ def words(lines: Sequence[Sequence[Piece]], *, look: Look, key: str) -> Picture:
             aligned lines, ``small`` for a caption.
         key: identifies the element on the page.
     """
-    header = {"key": key, "look": look, "lines": [list(line) for line in lines]}
+    header = {"key": key, "look": look, "lines": list(lines)}
     return Picture("words/element.js", pack(header, {}), key)

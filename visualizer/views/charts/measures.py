@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from model.analysis.metrics import METRICS
 from model.texts import texts_of
 from visualizer.components.axis import Axis
+from visualizer.components.events import whole_number_in
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
@@ -31,8 +32,9 @@ def draw(run: Run, cell: Cell) -> None:
     st.caption(say("darker") if theme() == "light" else say("brighter"))
 
     def select(event: object) -> None:
-        if state.has_index(event, "row") and state.index_in(event, "index") < len(maps):
-            state.show_head(state.index_in(event, "row"), state.index_in(event, "column"))
+        row = whole_number_in(event, "row")
+        if row is not None and state.index_in(event, "index") < len(maps):
+            state.show_head(row, state.index_in(event, "column"))
 
     mount(tensor_grid(maps, layout="wrap", key="chart_measures"), select=select)
 

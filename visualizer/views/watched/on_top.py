@@ -28,7 +28,7 @@ def draw_tokens(rows: Sequence[TokenSequence], choices: Choices, strip: OnTop) -
 
     def select(event: object) -> None:
         if found := parse_token(event, rows):
-            look_at_query(found.index)
+            look_at_query(found[1])
 
     query = min(query_of(choices), len(rows[-1].tokens) - 1)
     strip(rows, (rows[-1].name, query), select)
