@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Locator, expect
 
 from tests.browser.headlight_page import choose_view, link_of, panels, settle
-from visualizer.components.stage_map import model_map
+from visualizer.components.stage_map.model_map import model_map
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import layer_of, without_layer
 from visualizer.settings.settings import Settings

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page
 from tests.pictures.static_page import heard, panels, update
 from tests.reading import click_cell, point_at
 from visualizer.components.axis import Axis
-from visualizer.components.mask_painter import (
+from visualizer.components.mask_painter.element import (
     FindingMark,
     Reason,
     mask_painter,

@@ -13,11 +13,12 @@ from playwright.sync_api import Browser, Page, expect
 from tests.pages import fresh_context, watched
 from tests.reading import click_cell, close_to, lit_in, point_at, tooltip_numbers
 from visualizer.components.attention_heads.element import attention_heads
-from visualizer.components.derivation import derivation
+from visualizer.components.derivation.element import derivation
 from visualizer.components.looks import Looks
 from visualizer.components.page import page as page_text
 from visualizer.components.picture import Picture
-from visualizer.components.stage_map import model_map, stage_map
+from visualizer.components.stage_map.element import stage_map
+from visualizer.components.stage_map.model_map import model_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run

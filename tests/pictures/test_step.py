@@ -12,7 +12,7 @@ from model.sources.worked_examples import PUBLISHED as FOLDER
 from tests.pictures.static_page import heard, panels, picture, pictures_of, update, wait_until_drawn
 from tests.reading import click_cell, close_to, lit_in, number, point_at, tooltip, tooltip_numbers
 from visualizer.components.picture import Picture
-from visualizer.components.stage_map import model_map
+from visualizer.components.stage_map.model_map import model_map
 from visualizer.guide.known_paths import FIRST_PATH
 from visualizer.guide.walking import place_of
 from visualizer.runs.compute import compute_run

@@ -11,8 +11,8 @@ import streamlit as st
 
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
-from visualizer.components.glossary import glossary
-from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
+from visualizer.components.glossary.element import glossary
+from visualizer.components.token_strip.element import Token, TokenSequence, parse_token, token_strip
 from visualizer.page.audience import audience_menu, keys
 from visualizer.page.beginning import begin
 from visualizer.page.examples_menu import examples_menu

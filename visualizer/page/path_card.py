@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.components.path_card import PathCard, path_card
+from visualizer.components.path_card.element import PathCard, path_card
 from visualizer.glossary import GLOSSARY
 from visualizer.guide.known_paths import chosen_path, keep_path, usual_path
 from visualizer.guide.path import MAX_BYTES, GuidedPath, read_path, write_path

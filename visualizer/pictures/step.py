@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from headlight.patterns import Folded
 from visualizer.components.packing import Precision
-from visualizer.components.stage_map import ModelMap, model_map, packed_map
+from visualizer.components.stage_map.element import packed_map
+from visualizer.components.stage_map.model_map import ModelMap, model_map
 from visualizer.components.tensor_grid.element import Panel, packed_panels
 from visualizer.runs.operations_run import OperationStage, arranged, arrangement_of, dims_of, plain_dims
 from visualizer.runs.paths import with_layer, without_layer

@@ -12,7 +12,7 @@ from headlight.attentions import Attention
 from model import Trace
 from model.texts import listed, texts_of
 from visualizer.colors import Role
-from visualizer.components.derivation import Derivation
+from visualizer.components.derivation.element import Derivation
 from visualizer.glossary import mask_piece
 from visualizer.runs.run import Run
 from visualizer.stages import by_operation, score_changes

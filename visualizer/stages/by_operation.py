@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from model.dataflow import Constant, Operation, ParameterInput, StageInput, inputs_of
 from model.texts import texts_of
 from visualizer.components.axis import Axis
-from visualizer.components.derivation import Derivation, Step, Terms
+from visualizer.components.derivation.element import Derivation, Step, Terms
 from visualizer.stages import derivations
 from visualizer.stages.checks import TOLERANCE, Check, again, dropped, is_exact, product, short, some_rows
 from visualizer.stages.derivations import Cell, Numbers, Reckoning, as_numbers

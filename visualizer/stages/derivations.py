@@ -13,7 +13,7 @@ from torch import Tensor
 
 from model.texts import texts_of
 from visualizer.colors import Role
-from visualizer.components.derivation import Step, Terms
+from visualizer.components.derivation.element import Step, Terms
 
 say = texts_of(__name__)
 

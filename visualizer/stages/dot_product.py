@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from model.texts import texts_of
-from visualizer.components.derivation import Derivation, Step, Terms
+from visualizer.components.derivation.element import Derivation, Step, Terms
 from visualizer.stages import derivations, score_changes
 from visualizer.stages.attention import agreeing, facts
 from visualizer.stages.by_operation import (

@@ -16,7 +16,7 @@ from torch import Tensor
 from model import Dropout, Stage, Trace
 from model.dataflow import Node, Operation
 from visualizer.colors import Role
-from visualizer.components.derivation import Derivation
+from visualizer.components.derivation.element import Derivation
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Depth
 from visualizer.stages.checks import Check

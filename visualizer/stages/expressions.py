@@ -22,7 +22,7 @@ from model.dataflow import (
     operations_of,
 )
 from model.texts import texts_of
-from visualizer.components.derivation import Step, Terms
+from visualizer.components.derivation.element import Step, Terms
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Reckoning, as_numbers, dot, layer_norm, softmax
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from model.positional_encoding import LearnedPositions, NoPositions
 from model.texts import texts_of
-from visualizer.components.derivation import Derivation, Step
+from visualizer.components.derivation.element import Derivation, Step
 from visualizer.stages import derivations
 from visualizer.stages.by_operation import from_inputs, in_steps, number_at, parameters, with_dropout
 from visualizer.stages.checks import Check, dropped, equal, near, square_root

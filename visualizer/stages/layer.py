@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from model import Trace
 from model.texts import texts_of
-from visualizer.components.derivation import Derivation, Step
+from visualizer.components.derivation.element import Derivation, Step
 from visualizer.stages.by_operation import dropout, dropout_check, in_steps, number_at, with_dropout
 from visualizer.stages.checks import Check, equal
 from visualizer.stages.derivations import Cell, plus

@@ -16,8 +16,8 @@ from headlight.stages import Stage as Seen
 from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of, operations_of
 from model.texts import texts_of
 from visualizer.colors import Role
-from visualizer.components.derivation import Derivation
-from visualizer.components.stage_map import StageRef
+from visualizer.components.derivation.element import Derivation
+from visualizer.components.stage_map.stage_places import StageRef
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.run import Run
 from visualizer.runs.saved import ALIAS, GIVEN

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from model import Trace
 from model.texts import listed, texts_of
-from visualizer.components.derivation import Derivation
-from visualizer.components.stage_map import StageRef
+from visualizer.components.derivation.element import Derivation
+from visualizer.components.stage_map.stage_places import StageRef
 from visualizer.glossary import Piece, pieces
 from visualizer.runs.operations_run import OperationStage
 from visualizer.runs.run import Run

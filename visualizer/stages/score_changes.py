@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from headlight.masks.language import ScoreExpression
 from headlight.masks.language.score_code import numpy_lines
-from visualizer.components.derivation import Step
+from visualizer.components.derivation.element import Step
 from visualizer.stages.checks import Check, again
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageInRun

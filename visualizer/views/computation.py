@@ -8,7 +8,7 @@ import streamlit as st
 from torch import Tensor
 
 from model.texts import texts_of
-from visualizer.components.words import words
+from visualizer.components.words.element import words
 from visualizer.glossary import Piece, entries_of_formula, shape_pieces
 from visualizer.pictures.step import Place, holds, place_of, signs_of
 from visualizer.runs.operations_run import OperationStage

@@ -11,11 +11,11 @@ from headlight.masks.faults import FAULTS
 from model.texts import texts_of
 from visualizer.colors import ROLES
 from visualizer.components.axis import Axis
-from visualizer.components.derivation import derivation
+from visualizer.components.derivation.element import derivation
 from visualizer.components.events import whole_number_in
-from visualizer.components.stage_map import parse_stage, stage_map
+from visualizer.components.stage_map.element import parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.components.words import words
+from visualizer.components.words.element import words
 from visualizer.guide.walking import light_at
 from visualizer.pictures.step import (
     StepPicture,

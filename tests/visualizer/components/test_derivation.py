@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.components.derivation.element import (
+    Derivation,
+    Step,
+    Terms,
     blocked_elements,
     derivation,
     describe_derivation,

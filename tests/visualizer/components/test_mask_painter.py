@@ -10,8 +10,14 @@ from hypothesis.extra.numpy import arrays
 
 from tests.visualizer.unpacking import unpacked
 from visualizer.components.axis import Axis
-from visualizer.components.mask_painter import FindingMark, Reason, parse_mask, parse_mend, parse_select
-from visualizer.components.mask_painter.element import payload
+from visualizer.components.mask_painter.element import (
+    FindingMark,
+    Reason,
+    parse_mask,
+    parse_mend,
+    parse_select,
+    payload,
+)
 
 oblongs = st.tuples(st.integers(1, 20), st.integers(1, 20)).flatmap(lambda size: arrays(np.bool_, size))
 

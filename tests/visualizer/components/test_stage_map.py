@@ -16,16 +16,9 @@ from model import (
 from model.sources.worked_examples import WORKED_EXAMPLES
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.components.packing import header_of
-from visualizer.components.stage_map import (
-    INPUT,
-    Block,
-    Layer,
-    ModelMap,
-    StageRef,
-    model_map,
-    packed_map,
-    parse_stage,
-)
+from visualizer.components.stage_map.element import packed_map, parse_stage
+from visualizer.components.stage_map.model_map import INPUT, Block, Layer, ModelMap, model_map
+from visualizer.components.stage_map.stage_places import StageRef
 from visualizer.stages.entry import StageEntry, beside
 from visualizer.stages.registry import ENTRIES, entry_of, on_map
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from visualizer.components.token_strip import Token, TokenSequence, parse_token
+from visualizer.components.token_strip.element import Token, TokenSequence, parse_token
 
 SEQUENCES = (
     TokenSequence("source", "Source", (Token(0, "the", 4), Token(1, "cat", 7))),

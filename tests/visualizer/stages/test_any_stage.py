@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from model import TracedModule, record
 from model.dataflow import Constant, Operation, ParameterInput, StageInput
 from tests.visualizer.sample_runs import run_of
-from visualizer.components.stage_map import model_map
+from visualizer.components.stage_map.model_map import model_map
 from visualizer.glossary import pieces
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell

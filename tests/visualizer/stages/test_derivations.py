@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
-from visualizer.components.derivation import Terms
-from visualizer.components.derivation.element import describe_derivation, format_number
+from visualizer.components.derivation.element import Terms, describe_derivation, format_number
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings

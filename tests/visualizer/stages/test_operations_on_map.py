@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import headlight
 from tests.headlight.test_transformers_models import built
-from visualizer.components.stage_map import INPUT, Layer, ModelMap, model_map
+from visualizer.components.stage_map.model_map import INPUT, Layer, ModelMap, model_map
 from visualizer.runs.operations_run import run_of_operations
 from visualizer.runs.watched import WatchedRun
 from visualizer.stages.registry import on_map

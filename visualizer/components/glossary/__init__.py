@@ -1,5 +1,1 @@
 """The glossary: a button, a list with a search, and a note beside a word that was clicked."""
-
-from visualizer.components.glossary.element import glossary
-
-__all__ = ["glossary"]

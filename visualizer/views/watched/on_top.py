@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from visualizer.components.axis import SequenceName
-from visualizer.components.token_strip import TokenSequence, parse_token
+from visualizer.components.token_strip.element import TokenSequence, parse_token
 from visualizer.state.places import look_at_query, query_of
 from visualizer.state.state import Choices
 

@@ -13,7 +13,7 @@ import headlight
 from headlight.pretrained.memory_needed import most_bytes
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
-from visualizer.components.token_strip import Token, TokenSequence
+from visualizer.components.token_strip.element import Token, TokenSequence
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.settings.fields import MOST_HEADS
