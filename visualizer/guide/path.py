@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from model.texts import texts_of
@@ -28,6 +28,7 @@ LIGHTS: Mapping[str, tuple[str, ...]] = {
 """The views that a stop can show, and what can be lit in each."""
 
 _FIELDS = ("title", "view", "stage", "layer", "head", "query", "key", "measure", "light", "if", "words", "try")
+_WRITTEN = {"condition": "if", "trial": "try"}
 _PLACES = {"layer": 11, "head": 15, "query": 511, "key": 100_000}
 
 
@@ -163,17 +164,8 @@ def _place(value: object, name: str, number: int) -> int:
 def _written(stop: Stop) -> dict[str, Any]:
     """A stop as it stands in a file, without what need not be said."""
     said = {
-        "title": stop.title,
-        "view": stop.view,
-        "stage": stop.stage,
-        "layer": stop.layer or None,
-        "head": stop.head,
-        "query": stop.query,
-        "key": stop.key,
-        "measure": stop.measure,
-        "light": stop.light,
-        "if": stop.condition,
-        "words": list(stop.words),
-        "try": list(stop.trial),
+        _WRITTEN.get(field.name, field.name): value
+        for field in fields(stop)
+        if (value := getattr(stop, field.name)) != field.default
     }
-    return {name: value for name, value in said.items() if value not in (None, "", [])}
+    return {name: said[name] for name in _FIELDS if name in said}
