@@ -169,6 +169,15 @@ def test_a_stop_of_anybody_looks_for_the_head_with_the_most_of_a_measure():
         read_path(file_of(measure="entropy"))
 
 
+@pytest.mark.parametrize(
+    ("architecture", "predicts_next"), [("decoder", True), ("encoder", False), ("attention", False)]
+)
+def test_a_model_is_said_to_predict_later_tokens_only_if_it_does(architecture, predicts_next):
+    told = walked(Settings(architecture=architecture, text="a b c"))[1]["What a token may not see"]
+    assert "hide all later tokens" in told
+    assert ("has to predict" in told) == predicts_next
+
+
 def test_only_what_is_predicted_after_the_last_token_is_said_to_be_added():
     settings = Settings(architecture="decoder", text="the cat sat", pad=2)
     for query, sentence in ((1, "The text goes on with “sat” there"), (2, "put at the end of the text")):
