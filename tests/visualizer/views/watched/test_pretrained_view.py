@@ -312,8 +312,9 @@ def test_the_path_leads_to_the_head_that_does_most_of_a_measure_and_says_how_muc
     app = open_app(view="heads", source="pretrained", weights="pretrained", **query)
     app.button(key="begin").click().run()
     titles = [title for _, title in card_of(app)["stops"]]
-    left_out = {"bert": "The answer", "t5": "What came next last time"}.get(family)
-    assert titles == [stop.title for stop in OF_CHECKPOINT.stops if stop.title != left_out]
+    induction = "What came next last time"  # an encoder does not go on
+    left_out = {"bert": (induction, "The answer"), "t5": (induction,)}.get(family, ())
+    assert titles == [stop.title for stop in OF_CHECKPOINT.stops if stop.title not in left_out]
     tell(app, "path_card", "go", stop=1 + titles.index("The token before"))
     run = cached_run(app.session_state["_choices"].settings)
     kind = "decoder" if family == "t5" else run.settings.architecture
