@@ -1,7 +1,10 @@
 """The payload: what is written can be read, in the promised layout and precision."""
 
+from __future__ import annotations
+
 import json
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -36,6 +39,29 @@ def test_what_is_packed_can_be_read(text, matrix, mask):
     assert header["text"] == text
     np.testing.assert_array_equal(found["matrix"], matrix)
     np.testing.assert_array_equal(found["mask"], mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    name: str
+    inner: Point | None = None
+    numbers: np.ndarray | None = None
+
+
+class Named(Point):
+    def as_header(self):
+        return {"called": self.name}
+
+
+def test_dataclasses_are_objects_without_their_arrays():
+    points = (Point("a", Point("b", numbers=np.zeros(3))), Named("c"))
+    header, _ = read(pack({"points": points}, {}))
+    assert header["points"] == [
+        {"name": "a", "inner": {"name": "b", "inner": None}, "numbers": None},
+        {"called": "c"},
+    ]
+    with pytest.raises(TypeError):
+        pack({"points": {1, 2}}, {})
 
 
 def test_every_array_starts_on_a_multiple_of_eight():
