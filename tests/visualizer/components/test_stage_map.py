@@ -330,8 +330,12 @@ def block_of(model: ModelMap, block_id: str) -> Block:
         None,
         "scores",
         {},
+        {"path": "scores"},
         {"path": "unknown", "seq": 1},
         {"path": ["scores"], "seq": 1},
+        {"path": "scores", "seq": -1},
+        {"path": "scores", "seq": True},
+        {"path": "scores", "seq": 1.5},
     ],
 )
 def test_a_bad_choice_from_the_browser_is_none(value):

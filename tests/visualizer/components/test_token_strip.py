@@ -21,6 +21,7 @@ def test_a_good_choice_from_the_browser():
         None,
         "source",
         {},
+        {"sequence": "source", "index": 1},
         {"sequence": "source", "index": 2, "seq": 0},
         {"sequence": "target", "index": 1, "seq": 0},
         {"sequence": "other", "index": 0, "seq": 0},
@@ -28,6 +29,7 @@ def test_a_good_choice_from_the_browser():
         {"sequence": "source", "index": -1, "seq": 0},
         {"sequence": "source", "index": 0.0, "seq": 0},
         {"sequence": "source", "index": True, "seq": 0},
+        {"sequence": "source", "index": 0, "seq": "1"},
     ],
 )
 def test_a_bad_choice_from_the_browser_is_none(value):

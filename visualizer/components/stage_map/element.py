@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from visualizer.components.events import whole_number_in
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 from visualizer.components.stage_map.model_map import ModelMap
@@ -49,6 +50,8 @@ def packed_map(model: ModelMap) -> bytes:
 
 
 def parse_stage(value: object, model: ModelMap) -> str | None:
-    """Read what the browser sent as ``stage``: a path; None unless it is a stage of this map."""
-    path = value.get("path") if isinstance(value, Mapping) else None
+    """Read what the browser sent as ``stage``: a path; None unless it is a stage of this map, with a number."""
+    if not isinstance(value, Mapping) or whole_number_in(value, "seq") is None:
+        return None
+    path = value.get("path")
     return path if isinstance(path, str) and path in model.paths else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from visualizer.components.axis import SequenceName
@@ -61,9 +61,11 @@ def token_strip(
 
 
 def parse_token(value: object, sequences: Sequence[TokenSequence]) -> tuple[SequenceName, int] | None:
-    """Read what the browser sent as ``select``: a sequence and an index; None unless it is one of these tokens."""
+    """Read what the browser sent as ``select``: a sequence and an index; None unless it is one, with a number."""
+    if not isinstance(value, Mapping) or whole_number_in(value, "seq") is None:
+        return None
     for sequence in sequences:
         index = whole_number_in(value, "index", len(sequence.tokens))
-        if isinstance(value, dict) and value.get("sequence") == sequence.name and index is not None:
+        if value.get("sequence") == sequence.name and index is not None:
             return sequence.name, index
     return None
