@@ -1,7 +1,7 @@
 """The answers of a class: counted for everybody who opens a link with the same code on this server.
 
 Nobody is named: a person is a random text that their browser alone knows. No answer is kept longer than an hour,
-and there is a bound to the classes, questions, people and letters that are kept.
+and there is a bound to the answers and letters that are kept.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from typing import NamedTuple
 KEPT_SECONDS = 3600.0
 """The seconds for which an answer counts."""
 
+MOST_ANSWERS = 10_000
 MOST_CLASSES = 64
-MOST_QUESTIONS = 16
-MOST_PEOPLE = 200
 LONGEST_ANSWER = 200
-"""The bounds: classes, questions of a class, people who answered one, characters of an answer."""
+"""The bounds: answers of all classes, classes whose question is known, characters of an answer."""
 
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
 _CODE_LENGTH = 5
@@ -29,10 +28,6 @@ _CODE_LENGTH = 5
 class _Answer(NamedTuple):
     text: str
     given_at: float
-
-
-_Question = OrderedDict[str, _Answer]
-"""The answers of one question by person, the oldest first."""
 
 
 def _after(seconds: float, act: Callable[[], None]) -> None:
@@ -56,7 +51,7 @@ class Classroom:
     ) -> None:
         self._clock, self._after = clock, after
         self._lock = Lock()
-        self._classes: OrderedDict[str, OrderedDict[str, _Question]] = OrderedDict()
+        self._answers: OrderedDict[tuple[str, str, str], _Answer] = OrderedDict()  # the oldest first
         self._asked: OrderedDict[str, tuple[str, Mapping[str, str]]] = OrderedDict()
         self._will_forget = False
 
@@ -76,84 +71,54 @@ class Classroom:
     def answer(self, code: str, question: str, person: str, text: str) -> None:
         """Count what a person answers in place of what they answered before; "" takes it away.
 
-        The same answer once more is kept no longer than it was.
-
-        Where there is no room, the class or the question that was answered longest ago is forgotten; a person more
-        than a question has room for is not counted.
+        The same answer once more is kept no longer than it was. Where there is no room, the oldest answer is
+        forgotten.
         """
+        place, text = (code, question, person), text[:LONGEST_ANSWER]
         with self._lock:
             self._forget_old()
-            answers = self._room_for(code, question)
-            before = answers.get(person)
-            if before is None or before.text != text[:LONGEST_ANSWER]:
-                answers.pop(person, None)
-                if text and len(answers) < MOST_PEOPLE:
-                    answers[person] = _Answer(text[:LONGEST_ANSWER], self._clock())
-            self._drop_empty()
+            before = self._answers.get(place)
+            if before is None or before.text != text:
+                self._answers.pop(place, None)
+                if text:
+                    self._answers[place] = _Answer(text, self._clock())
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)
             self._forget_later()
 
     def answer_of(self, code: str, question: str, person: str) -> str:
         """Return a person's answer; "" where nothing is kept."""
         with self._lock:
             self._forget_old()
-            questions = self._classes.get(code)
-            answers = questions.get(question) if questions else None
-            answer = answers.get(person) if answers else None
+            answer = self._answers.get((code, question, person))
         return answer.text if answer else ""
 
     def counts(self, code: str, question: str) -> Mapping[str, int]:
         """Count the people who give each answer, the most frequent first."""
         with self._lock:
             self._forget_old()
-            questions = self._classes.get(code)
-            answers = questions.get(question) if questions else None
-            found = Counter(answer.text for answer in answers.values()) if answers else Counter()
+            found = Counter(one.text for place, one in self._answers.items() if place[:2] == (code, question))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def n_kept(self) -> int:
         """Count the answers that are kept."""
-        with self._lock:
-            return sum(len(answers) for questions in self._classes.values() for answers in questions.values())
-
-    def _room_for(self, code: str, question: str) -> _Question:
-        questions = self._classes.setdefault(code, OrderedDict())
-        self._classes.move_to_end(code)
-        answers = questions.setdefault(question, OrderedDict())
-        questions.move_to_end(question)
-        while len(questions) > MOST_QUESTIONS:
-            questions.popitem(last=False)
-        while len(self._classes) > MOST_CLASSES:
-            self._classes.popitem(last=False)
-        return answers
+        return len(self._answers)
 
     def _forget_old(self) -> None:
         limit = self._clock() - KEPT_SECONDS
-        for questions in self._classes.values():
-            for answers in questions.values():
-                while answers and next(iter(answers.values())).given_at <= limit:
-                    answers.popitem(last=False)
-        self._drop_empty()
+        while self._answers and self._oldest.given_at <= limit:
+            self._answers.popitem(last=False)
 
-    def _drop_empty(self) -> None:
-        for code, questions in list(self._classes.items()):
-            for question, answers in list(questions.items()):
-                if not answers:
-                    del questions[question]
-            if not questions:
-                del self._classes[code]
+    @property
+    def _oldest(self) -> _Answer:
+        return next(iter(self._answers.values()))
 
     def _forget_later(self) -> None:
         """See to it that the oldest answer is forgotten, though nobody asks any more."""
-        if self._will_forget or not self._classes:
-            return
-        self._will_forget = True
-        oldest = min(
-            next(iter(answers.values())).given_at
-            for questions in self._classes.values()
-            for answers in questions.values()
-        )
-        self._after(max(0.0, oldest + KEPT_SECONDS - self._clock()), self._forget_now)
+        if self._answers and not self._will_forget:
+            self._will_forget = True
+            self._after(self._oldest.given_at + KEPT_SECONDS - self._clock(), self._forget_now)
 
     def _forget_now(self) -> None:
         with self._lock:

@@ -74,17 +74,22 @@ def test_another_answer_begins_its_hour_anew_and_the_same_one_does_not(room, hou
     assert room.counts("k7f3", "q") == {"two": 1}
 
 
-def test_what_is_kept_has_bounds(room, monkeypatch):
-    for name, bound in (("MOST_CLASSES", 2), ("MOST_QUESTIONS", 3), ("MOST_PEOPLE", 4), ("LONGEST_ANSWER", 5)):
+def test_what_is_kept_has_bounds(room, hours, monkeypatch):
+    for name, bound in (("MOST_ANSWERS", 4), ("LONGEST_ANSWER", 5)):
         monkeypatch.setattr(classroom, name, bound)
     for person in range(9):
         room.answer("first", "q", str(person), "an answer that is long")
     assert room.counts("first", "q") == {"an an": 4}
-    for question in range(9):
+    assert [bool(room.answer_of("first", "q", str(person))) for person in range(9)] == [False] * 5 + [True] * 4
+    hours.set(10)
+    room.answer("first", "q", "5", "other")
+    room.answer("first", "q", "5", "other")
+    for question in range(3):
         room.answer("second", str(question), "a", "x")
-    assert [bool(room.counts("second", str(question))) for question in range(9)] == [False] * 6 + [True] * 3
+    assert room.counts("first", "q") == {"other": 1}, "the oldest answers gave their room"
+    assert [room.counts("second", str(question)) for question in range(3)] == [{"x": 1}] * 3
     room.answer("third", "q", "a", "x")
-    assert not room.counts("first", "q"), "the class that was answered longest ago gave its room"
+    assert not room.counts("first", "q"), "of another class too"
     assert room.n_kept == 4
 
 
