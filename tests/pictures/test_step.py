@@ -105,7 +105,8 @@ def test_of_choices_that_follow_each_other_quickly_the_last_alone_is_scrolled_to
     ]
     page = show(drawn[:1])
     wait_until_drawn(page)
-    page.evaluate("""() => {
+    page.evaluate("""async () => {
+      await scheduler.postTask(() => undefined, { priority: "background" });  // what the first drawing left is done
       window.waiting = [];
       window.nScrolled = 0;
       scheduler.postTask = (task) => (waiting.push(task), Promise.resolve());

@@ -58,8 +58,13 @@ def give_draft(name: str, text: str) -> Draft:
     return Draft(key=give(name, shown), value=shown)
 
 
+def forget_draft(name: str) -> None:
+    """Have a field for text show what it is given next, whatever is written there."""
+    st.session_state[_DRAFTS].pop(name, None)
+
+
 def forget_drafts() -> None:
-    """Have every field for text show what it is given next, whatever is written there."""
+    """The same for every field for text."""
     st.session_state[_DRAFTS] = {}
 
 

@@ -34,7 +34,7 @@ def expression(case: Case) -> None:
 
     def write(text: str) -> None:
         if not text.strip() and not settings.custom:
-            widget_values.give(_EXPRESSION, shown)
+            widget_values.forget_draft(_EXPRESSION)
             return
         with suppress(MaskExpressionError):
             found = mask_edits.with_expression(case.settings, case.scope, text, case.masks, case.context)

@@ -21,6 +21,7 @@ from visualizer.runs.compute import compute_run
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.link import read_query
+from visualizer.state import state
 
 LINK = {"view": "lab", "text": "a b c d", "weights": "random"}
 CAUSAL = torch.ones(4, 4).tril().bool()
@@ -81,6 +82,17 @@ def test_an_empty_line_takes_away_what_is_painted_and_no_mask_of_the_model():
     assert in_link(app, "mask") == "custom"
     app.text_input(key="expression").set_value("").run()
     assert (expression(app), in_link(app, "mask")) == (masks, "causal,padding")
+
+
+def test_an_emptied_line_says_the_masks_of_now_to_a_page_that_has_drawn_those_of_before(monkeypatch):
+    first: dict[str, object] = {}
+    heard = state.on_change  # as where the runs between are broken off, each control is heard as it was first drawn
+    monkeypatch.setattr(state, "on_change", lambda name, handle: heard(name, first.setdefault(name, handle)))
+    app = open_app(**LINK, mask="causal,strided", stride="3")
+    assert "% 3" in expression(app)
+    app.number_input(key="stride").set_value(2).run()
+    app.text_input(key="expression").set_value("").run()
+    assert "% 2" in expression(app)
 
 
 def test_a_mistake_in_an_expression_loses_nothing_and_the_right_word_is_said():
