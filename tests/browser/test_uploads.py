@@ -20,7 +20,8 @@ N_TOKENS = 11
 """As many as the text that the app opens with has."""
 
 N_PAIRS = 5
-PATIENCE = 3_000
+PATIENCE = 30_000
+"""Milliseconds after which a file counts as lost: to choose another while it is still being sent is an error."""
 
 
 def npy(array: np.ndarray) -> bytes:
