@@ -185,6 +185,12 @@ def chosen() -> Choices:
     return choices
 
 
+def now() -> Choices:
+    """Return the choices as a callback finds them: a control may have changed at the same moment."""
+    save(_with_controls(chosen()))
+    return chosen()
+
+
 def value_of(name: str) -> Any:  # noqa: ANN401 - whatever the field holds
     """Return the value of a field, which its control shows."""
     return value_in(getattr(chosen(), _PART_OF[name]), name)
@@ -204,7 +210,7 @@ def examples_opened() -> int:
 
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `changed`
     """Change what is looked at, as a callback does."""
-    before = _with_controls(chosen())  # a control may have changed at the same moment
+    before = now()
     save(_with(before, selection=changed(before.selection, **changes)))
 
 
@@ -228,13 +234,13 @@ def train(choice: TrainingChoice) -> None:
 
 def watch(**changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice, checked by `replace`
     """Change which trace is open or what is looked at in it, as a callback does."""
-    before = _with_controls(chosen())
+    before = now()
     save(_with(before, watched=replace(before.watched, **changes)))
 
 
 def open_watched(**changes: Any) -> None:  # noqa: ANN401
     """Open another trace, as a callback does: what was looked at in the one before is forgotten."""
-    before = _with_controls(chosen())
+    before = now()
     selection = replace(before.selection, stage=default_stage(before.settings.architecture))
     save(_with(before, selection=selection, watched=replace(NOTHING_WATCHED, **changes)))
 
@@ -253,8 +259,7 @@ def show_source(source: SourceName) -> None:
 
     A checkpoint and what is built here have settings of their own, and find them again.
     """
-    before = _with_controls(chosen())
-    save(before)
+    before = now()
     kind = "pretrained" if source == "pretrained" else "built"
     settings = st.session_state[_LAST_SETTINGS].get(kind) or _other_settings(before.settings)
     stage = default_stage(settings.architecture)
@@ -291,7 +296,7 @@ def fit_to_checkpoint(architecture: Architecture) -> Choices:
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
-    save(with_changes(_with_controls(chosen()), **changes))
+    save(with_changes(now(), **changes))
 
 
 def with_changes(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the fields of Settings

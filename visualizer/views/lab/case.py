@@ -118,9 +118,14 @@ class Case:
             Axis("key", self.keys.labels, self.attention.keys),
         )
 
+    @property
+    def settings_now(self) -> Settings:
+        """The same as a callback finds them: other masks may have been chosen since the case was drawn."""
+        return seen_by(self.attention, state.now().settings)
+
     def change_masks(self, seen: Settings) -> None:
-        """Take over what was changed of ``settings``, as a callback does; other attentions keep their masks."""
-        state.change_masks(changed_for(self.attention, self.run.settings, seen))
+        """Take over what was changed of ``settings_now``, as a callback does; other attentions keep their masks."""
+        state.change_masks(changed_for(self.attention, state.now().settings, seen))
 
 
 def case_of(run: Run, selection: Selection) -> Case:

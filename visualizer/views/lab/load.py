@@ -267,12 +267,12 @@ def _paint_label(case: Case, size: tuple[int, ...]) -> str:
 
 
 def _paint(case: Case, allowed: Tensor) -> None:
-    context = case.context
+    before, context = case.settings_now, case.context
     if allowed.shape != case.size:
         context = plain_context(*allowed.shape)
         state.change(**_text_of(case, *allowed.shape))
     source = mask_edits.source_of(allowed, context)
-    case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, context))
+    case.change_masks(mask_edits.put_in_place(before, case.scope, source, case.masks, context))
     intended = case.selection.lab.intent_array
     meant = {case.attention.intent: intended} if _is_said_of_any_mask(intended) else {}
     state.select(panel="translate", attention=case.attention.name, **meant)  # beside which the painter is

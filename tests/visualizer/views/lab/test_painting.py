@@ -95,6 +95,21 @@ def test_an_emptied_line_says_the_masks_of_now_to_a_page_that_has_drawn_those_of
     assert "% 2" in expression(app)
 
 
+@pytest.mark.parametrize("is_drawn", [True, False], ids=["drawn, but heard as before", "in one message"])
+def test_a_mask_that_is_chosen_right_before_a_stroke_stays(monkeypatch, is_drawn):
+    first: dict[str, object] = {}
+    heard = state.on_event
+    monkeypatch.setattr(
+        state, "on_event", lambda key, name, handle: heard(key, name, first.setdefault(f"{key} {name}", handle))
+    )
+    app = open_app(**LINK, mask="causal")
+    mask = app.pills(key="mask").set_value(["causal", "strided"])
+    if is_drawn:
+        mask.run()
+    paint(app, freed(3, 3))
+    assert in_link(app, "mask") == "causal,strided,custom"
+
+
 def test_a_mistake_in_an_expression_loses_nothing_and_the_right_word_is_said():
     app = open_app(**LINK, mask="custom", custom="k <= q")
     app.text_input(key="expression").set_value("k <= same_tokens").run()
