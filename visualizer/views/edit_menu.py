@@ -12,7 +12,13 @@ from visualizer.pictures.heads import attention_of, modules_of
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.settings.interventions import MOST, Becomes, Intervention, write_interventions
+from visualizer.settings.interventions import (
+    MOST,
+    Becomes,
+    Intervention,
+    read_interventions,
+    write_interventions,
+)
 from visualizer.settings.settings import Selection
 from visualizer.settings.views import VIEWS
 from visualizer.stages.registry import entry_of
@@ -59,11 +65,10 @@ def edit_menu(run: Run, path: str, selection: Selection) -> None:
 
 def _offer(run: Run, parts: Mapping[str, Intervention]) -> None:
     """The parts, by names of their own, and a button for each thing that can be put in the place of one."""
-    made = run.interventions
 
     def add(intervention: Intervention) -> None:
         give(_MENU, False)
-        _make((*(one for one in made if one != intervention), intervention))
+        _make((*_others(intervention), intervention))
 
     chosen = st.radio(
         say("what"),
@@ -77,7 +82,7 @@ def _offer(run: Run, parts: Mapping[str, Intervention]) -> None:
             label,
             key=f"edit_{becomes}",
             on_click=state.callback(add, replace(parts[chosen], becomes=becomes)),
-            disabled=len(made) >= MOST or not has_text,
+            disabled=len(run.interventions) >= MOST or not has_text,
             width="stretch",
         )
 
@@ -87,13 +92,13 @@ def edits_made(run: Run, *, is_compared: bool) -> None:
     if not run.interventions:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edits_made"):
-        for i, each in enumerate(run.interventions):
+        for each in dict.fromkeys(run.interventions):
             st.button(
                 say("made", what=_said(run, each), became=_BECAME[each.becomes]),
                 icon=":material/close:",
-                key=f"take_back_{i}",
+                key=f"take_back_{each}",
                 help=say("take_back"),
-                on_click=state.callback(_make, (*run.interventions[:i], *run.interventions[i + 1 :])),
+                on_click=state.callback(_take_back, each),
             )
         if not is_compared:
             masks = run.settings.mask
@@ -144,6 +149,15 @@ def _parts(run: Run, path: str, selection: Selection) -> dict[str, Intervention]
         return {"all": whole, "row": replace(whole, row=row)}
     one = replace(whole, head=min(selection.head, n_heads - 1))
     return {"head": one, "row_of_head": replace(one, row=row), "all": whole}
+
+
+def _others(intervention: Intervention) -> tuple[Intervention, ...]:
+    """The edits beside one, as a callback finds them."""
+    return tuple(one for one in read_interventions(state.now().settings.edits) if one != intervention)
+
+
+def _take_back(intervention: Intervention) -> None:
+    _make(_others(intervention))
 
 
 def _make(interventions: tuple[Intervention, ...]) -> None:

@@ -38,7 +38,7 @@ def test_a_head_is_left_out_compared_and_brought_back():
     assert "edits" not in app.query_params
     app = press(app, "zero")
     assert in_link(app, "edits") == f"{CONTEXT}-h1-zero"
-    assert "head 1 of layer 0" in app.button(key="take_back_0").label.lower()
+    assert "head 1 of layer 0" in app.button(key=f"take_back_{CONTEXT}-h1-zero").label.lower()
     assert pictures(app)["headlight_attention_heads"]["head_names"][0][1] == "left out"
     assert "edited, so not compared" in said(app)
     app.button(key="compare_edits").click().run()
@@ -50,7 +50,7 @@ def test_a_head_is_left_out_compared_and_brought_back():
     plain, edited = (compute_run(replace(OPENING.settings, edits=edits)) for edits in ("", f"{CONTEXT}-h1-zero"))
     before, after = (run.trace["logits"].value[0, 9].max() for run in (plain, edited))
     assert f"logit {before:.2f} → **" in said(app)
-    app.button(key="take_back_0").click().run()
+    app.button(key=f"take_back_{CONTEXT}-h1-zero").click().run()
     assert_healthy(app)
     assert "edits" not in app.query_params
     assert before != after
@@ -64,12 +64,21 @@ def test_several_edits_of_stages_stand_in_the_order_in_which_they_were_made():
     app = press(app, "zero", "all")
     row, whole = "decoder.layers.1.norm1-r4-mean", "decoder.layers.1.norm1-zero"
     assert in_link(app, "edits") == f"{row}~{whole}"
-    app.button(key="take_back_0").click().run()
+    app.button(key=f"take_back_{row}").click().run()
     assert in_link(app, "edits") == whole
     for view in ("way", "heads", "compare", "lab", "generate"):
         app.segmented_control(key="view").set_value(view).run()
         assert_healthy(app)
     assert "The edits are left out while the model writes." in said(app)
+
+
+def test_two_edits_that_are_taken_back_in_one_instant_are_both_gone():
+    edits = [f"{CONTEXT}-h{head}-zero" for head in range(3)]
+    app = open_app(**ENGLISH | {"view": "heads", "edits": "~".join(edits)})
+    for edit in edits[:2]:
+        app.button(key=f"take_back_{edit}").click()
+    app.run()
+    assert in_link(app, "edits") == edits[2]
 
 
 def test_what_another_text_gave_is_put_in():

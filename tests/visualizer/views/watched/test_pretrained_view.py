@@ -225,7 +225,7 @@ def test_a_head_is_left_out_and_put_back(tiny):
     query = {"pretrained_model": tiny, "text": "the cat", "edits": edit, "mask_a": "causal"}
     app = open_app(view="compare", source="pretrained", weights="pretrained", query="4", **query)
     assert not app.exception
-    assert app.button(key="take_back_0").label == "Head 1 of layer 0: left out"
+    assert app.button(key=f"take_back_{edit}").label == "Head 1 of layer 0: left out"
     plain = Settings(weights=PRETRAINED, architecture="decoder", text="the cat", target="", pretrained_model=tiny)
     before, after = (cached_run(replace(fitted(plain), edits=made)).trace["logits"].value[0] for made in ("", edit))
     token = int(before[-1].argmax())
@@ -233,7 +233,7 @@ def test_a_head_is_left_out_and_put_back(tiny):
     ids = [piece.id for piece in tokenized(checkpoint, Words("the cat"), 64).pieces]
     losses = [-np.mean(logits.log_softmax(-1)[range(4), ids[1:]].numpy()) for logits in (before, after)]
     assert f"loss of the text {losses[0]:.3f} → **{losses[1]:.3f}**" in said(app)
-    app.button(key="take_back_0").click().run()
+    app.button(key=f"take_back_{edit}").click().run()
     assert "edits" not in link_of(app)
 
 
