@@ -168,13 +168,13 @@ def _array(name: str) -> None:
 
 def _number(name: str, said: str) -> None:
     kind = INTENT_KINDS[kind_of(said)]
-    whole, *extras = said.split("+")
-    size = whole.partition(":")[2]
+    size = said.partition("+")[0].partition(":")[2]
     number = int(size) if size else None
 
     def choose(number: int | None) -> None:
-        if number is not None:
-            state.select(**{name: "+".join([f"{kind_of(said)}:{number}", *extras])})
+        match _said_now(name, kind_of(said)):
+            case [_, *extras] if number is not None:
+                state.select(**{name: "+".join([f"{kind_of(said)}:{number}", *extras])})
 
     st.number_input(
         kind.number,
@@ -186,6 +186,12 @@ def _number(name: str, said: str) -> None:
         width=170,
         **following(f"number_of_{name}", number, choose),
     )
+
+
+def _said_now(name: str, kind: str) -> list[str]:
+    """The parts of an answer as a callback finds it; none where it is of another kind by then."""
+    said = str(getattr(state.now().selection.lab, name))
+    return said.split("+") if kind_of(said) == kind else []
 
 
 def ask_for_past(context: MaskContext, intent: Intent) -> None:
@@ -240,8 +246,10 @@ def _extra(field: str, name: str, intent: Intent) -> None:
     is_on = bool(getattr(intent, name))
 
     def turn(to: bool) -> None:
-        other = replace(intent, documents=to) if name == "documents" else replace(intent, padding=to)
-        state.select(**{field: write_intent(other)})
+        match _said_now(field, intent.kind):
+            case [kind, *extras]:
+                chosen = [one for one in EXTRAS if (to if one == name else one in extras)]
+                state.select(**{field: "+".join([kind, *chosen])})
 
     st.checkbox(EXTRAS[name], value=is_on, **following(f"{name}_of_{field}", is_on, turn))
 

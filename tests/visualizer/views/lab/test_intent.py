@@ -46,3 +46,13 @@ def test_every_numbered_kind_is_chosen_without_a_number(kind):
     menu.set_value(kind).run()
     assert_healthy(app)
     assert in_link(app, "intent") == kind
+
+
+def test_a_number_and_a_box_that_change_in_one_instant_both_count():
+    app = open_app(view="lab", text="a b\nc d e f", mask="causal,padding", intent="window:3")
+    (number,) = (field for field in app.number_input if field.key.startswith("number_of_intent"))
+    (box,) = (one for one in app.checkbox if one.key.startswith("padding_of_intent"))
+    number.set_value(2)
+    box.check().run()
+    assert_healthy(app)
+    assert in_link(app, "intent") == "window:2+padding"
