@@ -60,7 +60,11 @@ def _read(choice: TrainingChoice) -> tuple[Plan, ValueError | None]:
 
 
 def _start(choice: TrainingChoice, plan: Plan) -> None:
+    """Train a plan, with the numbers that were typed right before."""
+    now = state.now().training
     try:
+        if (now.train_task, now.train_experiment) == (choice.train_task, choice.train_experiment):
+            choice, plan = now, plan_of(now)
         session.start(choice, plan)
     except ValueError as error:
         drafts.put_by(_REFUSED, error)

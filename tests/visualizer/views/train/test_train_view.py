@@ -416,6 +416,15 @@ def test_stop_right_after_show_it_stops_what_is_shown():
     assert link_of(app) == training
 
 
+def test_a_number_that_is_typed_right_before_start_is_trained():
+    app = open_view(**tiny(steps=20_000))
+    app.number_input(key="train_steps").set_value(19_900)
+    start(app)
+    assert is_running(app)
+    assert (app.number_input(key="train_steps").value, going_on(app)) == (19_900, [])
+    app.button(key="stop_training").click().run()
+
+
 def test_another_task_chosen_in_the_instant_of_start_does_not_take_its_place():
     app = open_view(**tiny(steps=20_000))
     click_and_change_late(app, "start_training", app.selectbox(key="train_task"), "sort")
