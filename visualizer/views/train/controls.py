@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,14 @@ def _asked(task: Task, typed: str) -> str:
     if not task.has_words and text != "".join(typed.split()):
         st.caption(markdown_safe(say("read_as", typed=typed, text=text)))
     return text
+
+
+def text_now(task: Task, shown: str) -> str:
+    """Return the text to ask as a callback finds it; the one that is shown where that is none of the task."""
+    now = state.now().training
+    with suppress(ValueError):
+        return task.read(now.train_text) if now.train_task == task.name else shown
+    return shown
 
 
 def _menu(name: str, choose: Callable[[str], None], width: int) -> None:

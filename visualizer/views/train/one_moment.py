@@ -18,7 +18,7 @@ from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
 from visualizer.views.train.answers import Heads, answer, heads, trained_model
-from visualizer.views.train.controls import Look
+from visualizer.views.train.controls import Look, text_now
 from visualizer.views.train.job import Training, Trainings
 from visualizer.views.train.plan import Plan
 
@@ -110,11 +110,15 @@ def _attention(found: Heads) -> Picture:
 def onwards(moment: Moment, look: Look, key: str) -> None:
     """The way to every number of this model, and to its file."""
     checkpoint = moment.checkpoint
-    last = len(TASKS[checkpoint.recipe.task].split(look.text)) - 1
-    selection = Selection(view="step", stage=f"{look.kind}.weights", layer=look.layer, head=0, query=0, key=last)
+    task = TASKS[checkpoint.recipe.task]
 
     def step_through() -> None:
-        state.choose(kept_settings(checkpoint, look.text), selection)
+        text = text_now(task, look.text)
+        last = len(task.split(text)) - 1
+        looked_at = Selection(
+            view="step", stage=f"{look.kind}.weights", layer=look.layer, head=0, query=0, key=last
+        )
+        state.choose(kept_settings(checkpoint, text), looked_at)
 
     with st.container(horizontal=True):
         st.button(
@@ -127,7 +131,7 @@ def onwards(moment: Moment, look: Look, key: str) -> None:
         st.download_button(
             say("download"),
             data=lambda: dump(checkpoint),
-            file_name=f"{checkpoint.recipe.task}_step_{checkpoint.step}.safetensors",
+            file_name=f"{task.name}_step_{checkpoint.step}.safetensors",
             mime="application/octet-stream",
             icon=":material/download:",
             key=f"download_{key}",

@@ -469,6 +469,15 @@ def test_the_model_of_a_moment_opens_in_the_step_view_and_the_training_is_kept()
     assert f"Trained {STEPS} steps" in said(app)
 
 
+@pytest.mark.parametrize(("typed", "opened"), [("abcd", "abcd"), ("1234", "headlight")])
+def test_a_text_that_is_typed_right_before_its_model_is_opened_comes_with_it(typed, opened):
+    app = open_view()
+    app.text_input(key="train_text").set_value(typed)
+    app.button(key="step_through_0").click().run()
+    assert_healthy(app)
+    assert (app.segmented_control(key="view").value, app.text_area(key="text").value) == ("step", opened)
+
+
 # Refused.
 
 
