@@ -20,7 +20,6 @@ from headlight.masks.mask_case import MaskCase
 from tests.controls import chosen
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
-from visualizer.runs.intended import write_intent
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.fields import changed
 from visualizer.settings.link import read_query
@@ -366,7 +365,8 @@ IN_THE_LAB = [bug for bug in BUGS if bug.source.endswith(("#38", "#1061", "#3940
 @pytest.mark.parametrize("bug", IN_THE_LAB, ids=lambda bug: bug.source)
 def test_the_lab_says_it_of_what_is_pasted(bug):
     link = {"view": "lab", "panel": "load", "architecture": "decoder", "text": "a b c d e f", "weights": "random"}
-    app = open_app(**link, passed_to=bug.place, intent_array=write_intent(bug.intent))
+    meant = f"window:{bug.intent.number}" if bug.intent.kind == "window" else bug.intent.kind
+    app = open_app(**link, passed_to=bug.place, intent_array=meant)
     app.text_area(key="pasted_mask").set_value(str(bug.array.tolist())).run()
     drawn = [element.value for kind in (app.error, app.markdown) for element in kind]
     assert any(markdown_safe(bug.sentence) in text for text in drawn), drawn

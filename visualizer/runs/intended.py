@@ -36,15 +36,6 @@ def read_intent(text: str) -> Intent | None:
     return Intent(kind, int(number or 0), "documents" in extras, "padding" in extras)
 
 
-def write_intent(intent: Intent) -> str:
-    """An intention as a link names it."""
-    if intent.kind == "expression":
-        return f"{EXPRESSION}{intent.condition}"
-    number = f":{intent.number}" if INTENT_KINDS[intent.kind].number else ""
-    extras = [name for name in EXTRAS if getattr(intent, name)]
-    return "+".join([f"{intent.kind}{number}", *extras])
-
-
 def keys_before(selection: Selection, attention: MaskedAttention) -> int | None:
     """Return the number of keys before query 0; None: as many as there are more keys than queries.
 

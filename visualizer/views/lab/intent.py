@@ -13,7 +13,7 @@ from headlight.masks.intents import Intent
 from headlight.masks.language import MaskContext, MaskExpressionError, from_mask_mod
 from model.texts import texts_of
 from visualizer.runs import intended
-from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
+from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
 from visualizer.state import state, widget_values
@@ -228,9 +228,8 @@ def compare(case: Case) -> None:
             view="compare",
             stage=f"{case.attention.path}.weights",
             baseline="",
-            mask_a=case.run.settings.mask,
+            mask_a=state.now().settings.mask,
             against_intent=True,
-            **{case.attention.intent: write_intent(intent)},
         )
 
     st.button(

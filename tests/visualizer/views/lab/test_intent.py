@@ -56,3 +56,17 @@ def test_a_number_and_a_box_that_change_in_one_instant_both_count():
     box.check().run()
     assert_healthy(app)
     assert in_link(app, "intent") == "window:2+padding"
+
+
+def test_the_comparison_with_the_intended_mask_is_of_what_was_chosen_right_before():
+    app = open_app(view="lab", text="a b c d", mask="causal", intent="window:3")
+    (number,) = (field for field in app.number_input if field.key.startswith("number_of_intent"))
+    number.set_value(2)
+    app.pills(key="mask").set_value(["causal", "strided"])
+    app.button(key="compare_intent").click().run()
+    assert_healthy(app)
+    assert [in_link(app, name) for name in ("view", "intent", "mask_a")] == [
+        "compare",
+        "window:2",
+        "causal,strided",
+    ]
