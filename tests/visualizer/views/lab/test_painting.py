@@ -301,6 +301,25 @@ def test_the_intended_mask_of_an_array_is_that_of_its_painting():
     assert in_link(app, "intent") == "causal"
 
 
+def test_an_array_that_nobody_has_seen_is_not_painted_nor_the_one_before_it(monkeypatch):
+    heard, painted = state.callback, []
+
+    def as_drawn_first(act, *arguments, **named):
+        if act.__name__ != "_paint":
+            return heard(act, *arguments, **named)
+        painted.append(arguments)
+        return heard(act, *painted[0])
+
+    monkeypatch.setattr(state, "callback", as_drawn_first)
+    app = open_app(**LINK, panel="load", passed_to="jax")
+    for text in ("[[1, 0], [1, 1]]", "[[1, 1], [1, 1]]"):
+        app.text_area(key="pasted_mask").set_value(text).run()
+    app.button(key="paint_loaded").click().run()
+    assert_healthy(app)
+    assert in_link(app, "panel") == "load"
+    assert "custom" not in app.query_params
+
+
 def test_what_to_see_in_a_case_is_said_beside_the_panel_that_it_opens_alone():
     app = open_case(open_app(view="lab"), "causal")
     assert "Under Prove" in said(app)
