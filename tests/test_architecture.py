@@ -292,6 +292,10 @@ def test_what_the_documents_name_is_there():
         named.add(name if name == room else room + name)
     assert {"model/masks.py", "visualizer/runs/", "app.py"} <= named
     assert not {name for name in named if not (ROOT / name).exists()}
+    sources = "".join(source.read_text(encoding="utf-8") for source in SOURCES)
+    tables = set(re.findall(r"`([A-Z][A-Z_]+)`", "".join(re.findall(r"^\|.*$", text, re.MULTILINE))))
+    assert {"VIEWS", "METRICS"} <= tables
+    assert not {name for name in tables if not re.search(rf"^{name}\b", sources, re.MULTILINE)}
 
 
 def test_the_page_is_short():

@@ -32,8 +32,9 @@ from visualizer.views import RENDER
 from visualizer.views.citation import citation
 from visualizer.views.edit_menu import edit_menu, edits_made
 from visualizer.views.predict.covered import covered
+from visualizer.views.watched import recordings
+from visualizer.views.watched.judged_trace import show_operations, show_trace
 from visualizer.views.watched.pretrained import door
-from visualizer.views.watched.view import show_checkpoint, show_recording
 from visualizer.work.cache import cached_run, prepare_process
 from visualizer.work.cached_operations import cached_operations
 
@@ -54,7 +55,9 @@ def show(choices: Choices) -> None:
             return
         choices = state.fit_to_checkpoint(checkpoint.part)
     if source == "recording":
-        show_recording(choices, header.on_top, header.glossary_alone)
+        recorded = recordings.render(choices, header.on_top, header.glossary_alone)
+        if recorded is not None:
+            show_trace(recorded, replace(choices, selection=replace(choices.selection, hidden=False)))
         return
     if not view.has_run:
         header.glossary_alone()
@@ -111,7 +114,8 @@ def _operations(run: Run, choices: Choices) -> None:
     except ValueError as error:
         _refused(error)
     else:
-        show_checkpoint(operations, choices)
+        alone, watched = replace(choices.selection, batch=0), replace(choices.watched, watched_first_query=0)
+        show_operations(operations, replace(choices, selection=alone, watched=watched))
 
 
 def _notes(run: Run, choices: Choices) -> None:

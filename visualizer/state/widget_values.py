@@ -58,14 +58,10 @@ def give_draft(name: str, text: str) -> Draft:
     return Draft(key=give(name, shown), value=shown)
 
 
-def forget_draft(name: str) -> None:
-    """Have a field for text show what it is given next, whatever is written there."""
-    st.session_state[_DRAFTS].pop(name, None)
-
-
-def forget_drafts() -> None:
-    """The same for every field for text."""
-    st.session_state[_DRAFTS] = {}
+def forget_drafts(*names: str) -> None:
+    """Have fields for text, all or those named, show what they are given next, whatever is written there."""
+    known = st.session_state.get(_DRAFTS, {})
+    st.session_state[_DRAFTS] = {name: text for name, text in known.items() if names and name not in names}
 
 
 def key_of(name: str) -> str:

@@ -100,11 +100,6 @@ class Classroom:
             found = Counter(one.text for place, one in self._answers.items() if place[:2] == (code, question))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
-    @property
-    def n_kept(self) -> int:
-        """Count the answers that are kept."""
-        return len(self._answers)
-
     def _forget_old(self) -> None:
         limit = self._clock() - KEPT_SECONDS
         while self._answers and self._oldest.given_at <= limit:

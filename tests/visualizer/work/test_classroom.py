@@ -45,7 +45,7 @@ def test_each_person_counts_once_with_the_last_answer(room):
     assert list(room.counts("k7f3", "head 0").items()) == [("key 1", 2), ("key 2", 1)]
     assert not room.counts("k7f3", "head 1")
     assert not room.counts("other", "head 0")
-    assert room.n_kept == 3
+    assert len(room._answers) == 3
     assert [room.answer_of("k7f3", "head 0", person) for person in "ade"] == ["key 2", "", ""]
 
 
@@ -54,11 +54,11 @@ def test_an_answer_is_forgotten_after_an_hour_though_nobody_asks(room, hours):
     hours.set(1000)
     room.answer("k7f3", "q", "b", "late")
     hours.set(KEPT_SECONDS - 1)
-    assert room.n_kept == 2
+    assert len(room._answers) == 2
     hours.set(KEPT_SECONDS)
-    assert room.n_kept == 1, "the clock alone took the first away"
+    assert len(room._answers) == 1, "the clock alone took the first away"
     hours.set(KEPT_SECONDS + 1000)
-    assert room.n_kept == 0
+    assert len(room._answers) == 0
     assert not hours.waiting, "nothing is waited for where nothing is kept"
     room.answer("k7f3", "q", "a", "again")
     assert len(hours.waiting) == 1
@@ -90,7 +90,7 @@ def test_what_is_kept_has_bounds(room, hours, monkeypatch):
     assert [room.counts("second", str(question)) for question in range(3)] == [{"x": 1}] * 3
     room.answer("third", "q", "a", "x")
     assert not room.counts("first", "q"), "of another class too"
-    assert room.n_kept == 4
+    assert len(room._answers) == 4
 
 
 def test_the_question_of_a_class_is_the_one_that_was_asked_last(room, monkeypatch):

@@ -35,7 +35,7 @@ def expression(case: Case) -> None:
     def write(text: str) -> None:
         before = case.settings_now
         if not text.strip() and not before.custom:
-            widget_values.forget_draft(_EXPRESSION)
+            widget_values.forget_drafts(_EXPRESSION)
             return
         with suppress(MaskExpressionError):
             found = mask_edits.with_expression(before, case.scope, text, case.masks, case.context)
