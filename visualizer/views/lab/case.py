@@ -118,7 +118,6 @@ class Case:
             Axis("key", self.keys.labels, self.attention.keys),
         )
 
-    @property
     def settings_now(self) -> Settings:
         """The same as a callback finds them: other masks may have been chosen since the case was drawn."""
         return seen_by(self.attention, state.now().settings)

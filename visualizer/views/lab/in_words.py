@@ -33,7 +33,7 @@ def expression(case: Case) -> None:
     )
 
     def write(text: str) -> None:
-        before = case.settings_now
+        before = case.settings_now()
         if not text.strip() and not before.custom:
             widget_values.forget_drafts(_EXPRESSION)
             return
@@ -68,7 +68,7 @@ def _placeholder(case: Case) -> str:
 
 def _replace(case: Case, settings: Settings) -> None:
     """Put other masks in force, and note which were before, to be had beside them by a switch."""
-    if names := tuple(name for name in case.settings_now.mask if name not in settings.mask):
+    if names := tuple(name for name in case.settings_now().mask if name not in settings.mask):
         drafts.put_by(_REPLACED, (state.examples_opened(), names))
     case.change_masks(settings)
 
@@ -92,7 +92,7 @@ def _also_under(case: Case) -> None:
 
     def turn(are_beside: bool) -> None:
         masks = names if are_beside else ()
-        _replace(case, replace(case.settings_now, mask=in_mask_order((*masks, "custom"))))
+        _replace(case, replace(case.settings_now(), mask=in_mask_order((*masks, "custom"))))
 
     shown = widgets.following("beside_the_painting", bool(beside), turn)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="also_under"):
@@ -107,7 +107,7 @@ def _force(case: Case) -> None:
         return
 
     def put_in_force() -> None:
-        before = case.settings_now
+        before = case.settings_now()
         case.change_masks(replace(before, mask=in_mask_order((*before.mask, "custom"))))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not_in_force"):
@@ -119,7 +119,7 @@ def start_from(case: Case) -> None:
     """Draw the choice of a mask or an expression to go on from."""
 
     def start(text: str) -> None:
-        _replace(case, mask_edits.put_in_place(case.settings_now, case.scope, text, case.masks, case.context))
+        _replace(case, mask_edits.put_in_place(case.settings_now(), case.scope, text, case.masks, case.context))
 
     masks = {
         kind.label: mask_edits.expression_of(name, case.settings, case.context)

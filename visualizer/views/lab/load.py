@@ -270,7 +270,7 @@ def _paint(case: Case, allowed: Tensor) -> None:
     drawn, now = case.selection.lab, state.now().selection.lab
     if (drawn.array_text, drawn.array_file) != (now.array_text, now.array_file):
         return  # another array was given meanwhile, which nobody has seen yet
-    before, context = case.settings_now, case.context
+    before, context = case.settings_now(), case.context
     if allowed.shape != case.size:
         context = plain_context(*allowed.shape)
         state.change(**_text_of(case, *allowed.shape))
