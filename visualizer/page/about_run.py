@@ -8,8 +8,8 @@ import streamlit as st
 
 from headlight.masks.faults import FAULTS
 from model.texts import listed, texts_of
-from visualizer.runs.checkpoints import has_own_masks
-from visualizer.runs.masks_in_force import layer_left_out, promised_masks, same_masks
+from visualizer.runs.checkpoints import has_own_masks, own_mask_names
+from visualizer.runs.masks_in_force import layer_left_out, names_of, promised_masks, same_masks
 from visualizer.runs.padding import padding_is_seen
 from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
@@ -69,7 +69,8 @@ def not_as_trained(run: Run, choices: Choices) -> None:
         learned, masks = _named(as_trained.mask), _named(settings.mask)
         bare = listed([one.called for one in unpadded(run.settings)])
         if settings.weights == PRETRAINED:
-            sentence = say("of_checkpoint", learned=learned, here=masks)
+            learned = _named(own_mask_names(run.settings))
+            sentence = say("of_checkpoint", learned=learned, here=_named(names_of(run.promised.values())))
         elif bare:
             sentence = say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
         else:

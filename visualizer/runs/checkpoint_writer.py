@@ -47,7 +47,7 @@ def reader_of(run: Run, allowed: Tensor, *, cached: bool) -> Read:
         cached: whether keys and values are kept.
     """
     settings = replace(of_line(run.settings, run.item), edits="")
-    own = has_own_masks(settings)
+    own = has_own_masks(settings, but="custom")  # the tokens that are written have no painting
     encoding = input_of(settings)
     reader = Reader(checkpoint_of(settings), encoding, cached=cached, allowed=None if own else allowed)
 

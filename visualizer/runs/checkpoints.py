@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -35,8 +35,8 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.cached_results import CachesResults
 from visualizer.runs.interventions import edits_of
 from visualizer.runs.limits import use_tokens
-from visualizer.runs.masks_in_force import Masks, block_the_same, promised_masks
-from visualizer.runs.paths import in_layer, without_layer
+from visualizer.runs.masks_in_force import Masks, block_the_same, names_of, promised_masks
+from visualizer.runs.paths import in_layer, of_every_layer, without_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run, in_items
 from visualizer.runs.seen import (
@@ -158,8 +158,9 @@ def _asked(settings: Settings) -> _Asked:
         ValueError: the checkpoint is not in memory, or cannot be given the text or the masks.
     """
     checkpoint, encoding = checkpoint_of(settings), input_of(settings)
-    settings, batches = replace(settings, **_shape(checkpoint, encoding)), batches_of(encoding)
-    return _Asked(settings, checkpoint, encoding, batches, _changed_masks(settings, batches))
+    settings = replace(settings, **_shape(checkpoint, encoding))
+    plain = _Asked(settings, checkpoint, encoding, batches_of(encoding), {})
+    return replace(plain, changed=_changed_masks(plain))
 
 
 def input_under_masks(settings: Settings) -> Tokenized:
@@ -316,6 +317,16 @@ def _known_of(checkpoint: Checkpoint) -> CachesResults:
 
 _KNOWN: WeakKeyDictionary[Checkpoint, CachesResults] = WeakKeyDictionary()
 
+Value = TypeVar("Value")
+_OfTexts = WeakKeyDictionary[Checkpoint, tuple[Words, Value]]
+
+
+def _of_last_text(kept: _OfTexts[Value], checkpoint: Checkpoint, words: Words, find: Callable[[], Value]) -> Value:
+    """Return what is found of a text; kept until the checkpoint is asked about another."""
+    if checkpoint not in kept or kept[checkpoint][0] != words:
+        kept[checkpoint] = words, find()
+    return kept[checkpoint][1]
+
 
 def _takes_no_mask(asked: _Asked) -> str:
     """The sentence on a model whose own code fails under another mask; "" where it has its own."""
@@ -376,36 +387,51 @@ def _few(encoding: Tokenized) -> Tokenized:
 # Its masks.
 
 
-def has_own_masks(settings: Settings) -> bool:
-    """True if each attention has the masks that the model has by itself."""
-    return all(_is_own(kind, settings) for kind in masked_attentions(settings.architecture))
+def has_own_masks(settings: Settings, but: str = "") -> bool:
+    """True if each attention has the masks that the model has by itself, a painting perhaps left aside."""
+    return all(_is_own(kind, settings, but) for kind in masked_attentions(settings.architecture))
 
 
-def _changed_masks(
-    settings: Settings, batches: Mapping[SequenceName, tuple[TokenSequence, ...]]
-) -> dict[str, CombinedMask]:
-    """The masks that were chosen in place of the model's own, by the kind of attention.
+def own_mask_names(settings: Settings) -> tuple[str, ...]:
+    """The names of the masks that the checkpoint has by itself, in any of its attentions.
+
+    Raises:
+        ValueError: as ``run_checkpoint``.
+    """
+    return names_of(_own_masks_over(_asked(settings)).values())
+
+
+def _changed_masks(asked: _Asked) -> dict[str, CombinedMask]:
+    """The masks in place of the model's own, by the kind of attention; a painting beside its own lies on those.
 
     Raises:
         ValueError: a painted one is none, or differs between layers.
     """
-    chosen: Masks = promised_masks(settings, batches)
+    settings = asked.settings
+    chosen: Masks = promised_masks(settings, asked.batches)
     found = {}
     for kind in masked_attentions(settings.architecture):
         masks = chosen[kind.path]
         if _is_own(kind, settings) or not masks:  # one that attends in blocks has no masks here
             continue
-        if any(mask is not masks[0] and not block_the_same(mask.allowed, masks[0].allowed) for mask in masks):
+        if not _are_one(masks):
             raise ValueError(say("one_for_all_layers"))
         found[kind.path] = masks[0]
+        if _is_own(kind, settings, but="custom"):
+            own = of_every_layer(_own_masks_over(asked), kind.path)
+            if own and _are_one(own):
+                found[kind.path] = CombinedMask({**own[0].parts, "custom": masks[0].parts["custom"]})
     return found
 
 
-def _is_own(kind: MaskedAttention, settings: Settings) -> bool:
-    """True if the masks chosen of an attention are those that the model has by itself."""
+def _are_one(masks: Sequence[CombinedMask]) -> bool:
+    return all(mask is masks[0] or block_the_same(mask.allowed, masks[0].allowed) for mask in masks)
+
+
+def _is_own(kind: MaskedAttention, settings: Settings, but: str = "") -> bool:
     usual = replace(settings, mask=usual_mask(settings), encoder_padding=True, cross_padding=True)
-    here, own = seen_by(kind, settings), seen_by(kind, usual)
-    return "custom" not in here.mask and here.mask == own.mask
+    here, own = (seen_by(kind, each).mask for each in (settings, usual))
+    return tuple(name for name in here if name != but) == own
 
 
 def _masked(checkpoint: Checkpoint, encoding: Tokenized, changed: Mapping[str, CombinedMask]) -> Tokenized:
@@ -449,6 +475,19 @@ def _own_masks(
         return torch.tensor([sequence.is_padding for sequence in batches["target" if of_target else "source"]])
 
     return own_masks(attentions, pads)
+
+
+def _own_masks_over(asked: _Asked) -> Mapping[str, CombinedMask]:
+    """The masks that the model has by itself over a text, whichever are chosen."""
+
+    def find() -> Mapping[str, CombinedMask]:
+        seen, _ = _pass(replace(asked, changed={}), {})
+        return _own_masks(_named(asked.checkpoint, seen.trace), asked.batches)
+
+    return _of_last_text(_OWN_MASKS, asked.checkpoint, words_of(asked.settings), find)
+
+
+_OWN_MASKS: _OfTexts[Mapping[str, CombinedMask]] = WeakKeyDictionary()
 
 
 # Its edits.
@@ -502,15 +541,15 @@ def _contexts(checkpoint: Checkpoint, encoding: Tokenized) -> Mapping[str, Conte
 
 
 def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, SeenOperation]:
-    """The operations that the checkpoint computes of another text; those of the last one are kept."""
-    cached = _OTHER_TEXT.get(checkpoint)
-    if cached is None or cached[0] != words:
-        stages = _whole_pass(checkpoint, tokenized(checkpoint, words, MAX_TOKENS)).trace.stages
-        cached = _OTHER_TEXT[checkpoint] = words, stages
-    return cached[1]
+    """The operations that the checkpoint computes of another text."""
+
+    def find() -> Mapping[str, SeenOperation]:
+        return _whole_pass(checkpoint, tokenized(checkpoint, words, MAX_TOKENS)).trace.stages
+
+    return _of_last_text(_OTHER_TEXT, checkpoint, words, find)
 
 
-_OTHER_TEXT: WeakKeyDictionary[Checkpoint, tuple[Words, Mapping[str, SeenOperation]]] = WeakKeyDictionary()
+_OTHER_TEXT: _OfTexts[Mapping[str, SeenOperation]] = WeakKeyDictionary()
 
 
 def _pass(asked: _Asked, edits: Mapping[str, Edit]) -> tuple[Pass, dict[str, Tensor]]:

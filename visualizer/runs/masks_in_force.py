@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from headlight.masks.language import MaskContext, MaskExpressionError, express, 
 from model import CombinedMask, MaskInputs, build_masks
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
+from visualizer.masks import MASK_NAMES, OWN
 from visualizer.runs.tokens import TokenSequence, segments
 from visualizer.settings.attentions import attentions_of, seen_by
 from visualizer.settings.painted_mask import (
@@ -79,6 +80,11 @@ def block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
     """True if two masks, each True = may attend or None for no mask, block the same cells."""
     nothing = torch.ones(1, 1, 1, 1, dtype=torch.bool)
     return bool(((nothing if one is None else one) == (nothing if other is None else other)).all())
+
+
+def names_of(masks: Iterable[CombinedMask]) -> tuple[str, ...]:
+    """The names of all masks among some that are combined, in their order."""
+    return tuple(sorted({name for mask in masks for name in mask.names}, key=(*MASK_NAMES, OWN).index))
 
 
 def layer_left_out(n_layers: int) -> int:
@@ -173,17 +179,23 @@ def readable_painting(
     return settings, tuple(complaints)
 
 
+def masks_of_list(settings: Settings, n_queries: int, key_is_padding: Tensor) -> CombinedMask:
+    """The masks that are chosen, but for a painting; ``key_is_padding`` is (B, Tk) bool."""
+    sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("window", "prefix", "stride")}
+    inputs = MaskInputs(n_queries, key_is_padding.shape[1], key_is_padding, **sizes)
+    return build_masks([name for name in settings.mask if name != "custom"], inputs)
+
+
 def _in_each_layer(settings: Settings, n_layers: int, queries: Batch, keys: Batch) -> tuple[CombinedMask, ...]:
     """The masks of an attention in every layer; layers that share them share one object."""
-    inputs = _mask_inputs(settings, queries, keys)
+    beside = masks_of_list(settings, len(queries[0]), torch.tensor([sequence.is_padding for sequence in keys]))
     if "custom" not in settings.mask:
-        return (build_masks(settings.mask, inputs),) * n_layers
+        return (beside,) * n_layers
     planes = read_planes(settings.custom)
     built: dict[tuple[str, ...], CombinedMask] = {}
     for sources in (_sources(planes, settings, layer) for layer in range(n_layers)):
         if sources not in built:
-            painted = replace(inputs, custom=_of_batch(sources, queries, keys))
-            built[sources] = build_masks(settings.mask, painted)
+            built[sources] = CombinedMask({**beside.parts, "custom": _of_batch(sources, queries, keys)})
     return tuple(built[_sources(planes, settings, layer)] for layer in range(n_layers))
 
 
@@ -206,14 +218,3 @@ def _of_heads(sources: Sequence[str], queries: TokenSequence, keys: TokenSequenc
         return painted_cells(sources[0], mask_context(queries, keys, 0, item))
     contexts = [mask_context(queries, keys, head, item) for head in range(len(sources))]
     return torch.stack([painted_cells(source, context) for source, context in zip(sources, contexts, strict=True)])
-
-
-def _mask_inputs(settings: Settings, queries: Batch, keys: Batch) -> MaskInputs:
-    return MaskInputs(
-        n_queries=len(queries[0]),
-        n_keys=len(keys[0]),
-        key_is_padding=torch.tensor([sequence.is_padding for sequence in keys]),
-        window=settings.window,
-        prefix=settings.prefix,
-        stride=settings.stride,
-    )

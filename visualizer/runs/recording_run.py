@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from headlight.attentions import Attention
-from model import CombinedMask, MaskInputs, Trace, build_masks
+from model import CombinedMask, Trace
 from model.config import Architecture
 from visualizer.components.axis import Axis, SequenceName
+from visualizer.runs.masks_in_force import masks_of_list
 from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.seen import cut, kind_of, own_masks, scores_of, seen_run, stages_of, without_sinks
@@ -121,8 +121,6 @@ def sequence_of(texts: tuple[str, ...]) -> TokenSequence:
 def _under(attention: Attention, settings: Settings) -> tuple[Attention, CombinedMask]:
     """An attention with the weights that another mask gives its recorded queries and keys."""
     *_, n_queries, n_keys = attention.shape
-    sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("window", "prefix", "stride")}
-    inputs = MaskInputs(n_queries, n_keys, torch.zeros(1, n_keys, dtype=torch.bool), **sizes)
-    mask = build_masks(settings.mask, inputs)
+    mask = masks_of_list(settings, n_queries, torch.zeros(1, n_keys, dtype=torch.bool))
     weights: Tensor = scores_of(attention, mask.allowed).softmax(-1).nan_to_num(0.0)
     return replace(attention, weights=weights, allowed=mask.allowed, context=None, difference=None), mask

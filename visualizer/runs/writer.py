@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model import CombinedMask, MaskInputs, Transformer, build_masks
+from model import CombinedMask, Transformer
 from model.decoding import Read, Reader, Tokens
 from model.key_value_cache import CachedReader
 from model.learning.tasks import EOS, NEVER_WRITTEN, TASKS, prompt
@@ -19,6 +19,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.checkpoint_writer import ROUNDING as ROUNDING_OF_LIBRARIES
 from visualizer.runs.checkpoint_writer import end_token, longest_of, prompt_of, reader_of
 from visualizer.runs.checkpoints import has_own_masks
+from visualizer.runs.masks_in_force import masks_of_list
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
@@ -226,18 +227,7 @@ def _evaluated(model: Transformer) -> Transformer:
 
 def _masks(run: Run, n_tokens: int) -> CombinedMask:
     """The chosen masks that are rules for any number of tokens."""
-    settings = run.settings
-    names = [name for name in settings.mask if name not in ("padding", "custom")]
-    nothing_padded = torch.zeros(1, n_tokens, dtype=torch.bool)
-    inputs = MaskInputs(
-        n_tokens,
-        n_tokens,
-        nothing_padded,
-        window=settings.window,
-        prefix=settings.prefix,
-        stride=settings.stride,
-    )
-    return build_masks(names, inputs)
+    return masks_of_list(run.settings, n_tokens, torch.zeros(1, n_tokens, dtype=torch.bool)).without("padding")
 
 
 def _open_cells(masks: CombinedMask, size: int) -> Tensor:

@@ -14,7 +14,15 @@ from model.masks import causal
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES, OTHERS, saved
 from visualizer.masks import OWN
 from visualizer.pictures.step import Place, equation
-from visualizer.runs.checkpoints import batches_of, checkpoint_of, input_of, n_bytes_of, n_bytes_of_all, opened
+from visualizer.runs.checkpoints import (
+    batches_of,
+    checkpoint_of,
+    input_of,
+    n_bytes_of,
+    n_bytes_of_all,
+    opened,
+    own_mask_names,
+)
 from visualizer.runs.continuation import Difference, OneByOne, write
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.prepare import prepare
@@ -141,6 +149,25 @@ def test_another_mask_gives_the_pass_of_transformers_under_it(family, mask, sett
         path = f"{settings.architecture}.layers.{layer}.self_attention.weights"
         torch.testing.assert_close(run.trace[path].value, expected, atol=1e-5, rtol=0)
     assert run.mask_of(module).names == mask
+
+
+@pytest.mark.parametrize(("family", "lies_on"), [("mistral", True), ("gpt_oss", False)])
+def test_a_painting_lies_on_the_masks_that_all_layers_have_by_themselves_else_takes_their_place(
+    family, lies_on, settings_of
+):
+    settings = settings_of(family, text="the cat sat", mask=("causal", "custom"), custom="k != 1")
+    run = cached_run(settings)
+    n_tokens = len(run.tokens["source"])
+    query, key = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None]
+    cells = (key <= query) & (key != 1) & ((query - key < 4) | (not lies_on))
+    added = torch.zeros(n_tokens, n_tokens).masked_fill(~cells, torch.finfo(torch.float32).min)[None, None]
+    for module, expected in zip(
+        attention_modules(run.trace), reported(settings, attention_mask=added).attentions, strict=True
+    ):
+        weights = run.trace[f"{module}.weights"].value
+        torch.testing.assert_close(weights, expected[..., :n_tokens], atol=1e-5, rtol=0)
+        assert run.mask_of(module).names == ("causal", *["sliding_window"] * lies_on, "custom")
+    assert own_mask_names(settings) == ("causal", "sliding_window")
 
 
 def test_three_masks_of_an_encoder_decoder_at_once(settings_of):

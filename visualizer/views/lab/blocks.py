@@ -25,7 +25,6 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.state import widgets
-from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.work import background
 from visualizer.work.cache import Cache
@@ -54,10 +53,7 @@ def render(case: Case) -> None:
 
 def expression_of(case: Case) -> str | None:
     """All masks in force on the head that is looked at as one expression; None where there is none."""
-    settings, selection = case.settings, case.selection
-    if not settings.mask:
-        return "True"
-    return mask_edits.whole_expression(settings, selection.layer, selection.head, case.context) or None
+    return (case.expression or None) if case.masks.names else "True"
 
 
 def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: int) -> Blocks:

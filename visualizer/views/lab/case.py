@@ -11,7 +11,7 @@ from torch import Tensor
 from headlight.masks.language import MaskContext
 from model import CombinedMask
 from visualizer.components.axis import Axis
-from visualizer.runs.masks_in_force import mask_context
+from visualizer.runs.masks_in_force import mask_context, masks_of_list
 from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
@@ -19,7 +19,7 @@ from visualizer.settings.attentions import MaskedAttention, attention_named, att
 from visualizer.settings.painted_mask import Scope
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
-from visualizer.views.lab.mask_edits import scope_of
+from visualizer.views.lab import mask_edits
 from visualizer.work.cache import recalled
 
 
@@ -67,6 +67,14 @@ class Case:
         return seen_by(self.attention, self.run.settings)
 
     @property
+    def expression(self) -> str:
+        """All masks in force on the head as one expression; "" where there is none."""
+        settings, selection = self.settings, self.selection
+        if self.run.attentions:  # the masks that a checkpoint has by itself are not all in the settings
+            settings = mask_edits.taken_over(settings, self.masks, self.context)
+        return mask_edits.whole_expression(settings, selection.layer, selection.head, self.context)
+
+    @property
     def n_layers(self) -> int:
         """In how many layers this attention is."""
         return self.attention.n_layers(self.run.settings)
@@ -84,7 +92,7 @@ class Case:
     @property
     def scope(self) -> Scope:
         """The heads that a stroke is for."""
-        return scope_of(self.selection)
+        return mask_edits.scope_of(self.selection)
 
     @property
     def allowed(self) -> Tensor:
@@ -118,13 +126,21 @@ class Case:
             Axis("key", self.keys.labels, self.attention.keys),
         )
 
-    def settings_now(self) -> Settings:
-        """The same as a callback finds them: other masks may have been chosen since the case was drawn."""
-        return seen_by(self.attention, state.now().settings)
+    def beside_painting(self, settings: Settings) -> CombinedMask:
+        """The masks beside the painting, as settings ask for them, or as a checkpoint has them."""
+        if self.run.attentions:
+            return self.masks.without("custom")
+        return masks_of_list(settings, len(self.queries), torch.tensor([self.keys.is_padding]))
 
-    def change_masks(self, seen: Settings) -> None:
-        """Take over what was changed of ``settings_now``, as a callback does; other attentions keep their masks."""
-        state.change_masks(changed_for(self.attention, state.now().settings, seen))
+    def put_in_place(self, settings: Settings, source: str) -> Settings:
+        """Put an expression or cells in the place of all masks in force on the heads of the scope."""
+        beside = self.beside_painting(settings)
+        return mask_edits.put_in_place(settings, self.scope, source, beside, self.context)
+
+    def change_masks(self, change: Callable[[Settings], Settings]) -> None:
+        """Change the masks of this attention, as a callback finds them: others than were drawn may be chosen."""
+        now = state.now().settings
+        state.change_masks(changed_for(self.attention, now, change(seen_by(self.attention, now))))
 
 
 def case_of(run: Run, selection: Selection) -> Case:

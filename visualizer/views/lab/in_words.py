@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,21 +26,22 @@ _REPLACED = "replaced_masks"
 
 def expression(case: Case) -> None:
     """Draw the mask as an expression: what is painted, else the masks in force."""
-    settings, selection = case.settings, case.selection
+    settings = case.settings
     shown = (
         as_expression(mask_edits.source_in(settings, case.scope), case.context)
         if settings.custom
-        else mask_edits.whole_expression(settings, selection.layer, selection.head, case.context)
+        else case.expression
     )
 
+    def written(text: str, before: Settings) -> Settings:
+        found = mask_edits.with_expression(before, case.scope, text, case.beside_painting(before), case.context)
+        return replace(found, mask=_replaced() or found.mask) if before.custom and not found.custom else found
+
     def write(text: str) -> None:
-        before = case.settings_now()
-        if not text.strip() and not before.custom:
+        if not text.strip():
             widget_values.forget_drafts(_EXPRESSION)
-            return
         with suppress(MaskExpressionError):
-            found = mask_edits.with_expression(before, case.scope, text, case.masks, case.context)
-            _replace(case, found if found.custom else replace(found, mask=_replaced() or found.mask))
+            _replace(case, partial(written, text))
 
     with st.container(key="allowed_where"):
         st.text_input(
@@ -66,11 +68,16 @@ def _placeholder(case: Case) -> str:
     return say("irregular") if mask_edits.source_in(case.settings, case.scope) else say("example")
 
 
-def _replace(case: Case, settings: Settings) -> None:
+def _replace(case: Case, change: Callable[[Settings], Settings]) -> None:
     """Put other masks in force, and note which were before, to be had beside them by a switch."""
-    if names := tuple(name for name in case.settings_now().mask if name not in settings.mask):
-        drafts.put_by(_REPLACED, (state.examples_opened(), names))
-    case.change_masks(settings)
+
+    def replaced(before: Settings) -> Settings:
+        after = change(before)
+        if names := tuple(name for name in before.mask if name not in after.mask):
+            drafts.put_by(_REPLACED, (state.examples_opened(), names))
+        return after
+
+    case.change_masks(replaced)
 
 
 def _replaced() -> tuple[str, ...]:
@@ -91,8 +98,8 @@ def _also_under(case: Case) -> None:
     said = listed(map(name_of_mask, names))
 
     def turn(are_beside: bool) -> None:
-        masks = names if are_beside else ()
-        _replace(case, replace(case.settings_now(), mask=in_mask_order((*masks, "custom"))))
+        masks = in_mask_order((*(names if are_beside else ()), "custom"))
+        _replace(case, lambda before: replace(before, mask=masks))
 
     shown = widgets.following("beside_the_painting", bool(beside), turn)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="also_under"):
@@ -107,8 +114,7 @@ def _force(case: Case) -> None:
         return
 
     def put_in_force() -> None:
-        before = case.settings_now()
-        case.change_masks(replace(before, mask=in_mask_order((*before.mask, "custom"))))
+        case.change_masks(lambda before: replace(before, mask=in_mask_order((*before.mask, "custom"))))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not_in_force"):
         st.caption(say("not_in_force"), width="content")
@@ -119,7 +125,7 @@ def start_from(case: Case) -> None:
     """Draw the choice of a mask or an expression to go on from."""
 
     def start(text: str) -> None:
-        _replace(case, mask_edits.put_in_place(case.settings_now(), case.scope, text, case.masks, case.context))
+        _replace(case, lambda before: case.put_in_place(before, text))
 
     masks = {
         kind.label: mask_edits.expression_of(name, case.settings, case.context)

@@ -270,12 +270,13 @@ def _paint(case: Case, allowed: Tensor) -> None:
     drawn, now = case.selection.lab, state.now().selection.lab
     if (drawn.array_text, drawn.array_file) != (now.array_text, now.array_file):
         return  # another array was given meanwhile, which nobody has seen yet
-    before, context = case.settings_now(), case.context
-    if allowed.shape != case.size:
-        context = plain_context(*allowed.shape)
+    if allowed.shape == case.size:
+        source = mask_edits.source_of(allowed, case.context)
+        case.change_masks(lambda now: case.put_in_place(now, source))
+    else:  # over another text, where nothing of what was painted for some heads is left
+        source = mask_edits.source_of(allowed, plain_context(*allowed.shape))
         state.change(**_text_of(case, *allowed.shape))
-    source = mask_edits.source_of(allowed, context)
-    case.change_masks(mask_edits.put_in_place(before, case.scope, source, case.masks, context))
+        case.change_masks(lambda now: mask_edits.put_everywhere(now, source))
     intended = case.selection.lab.intent_array
     meant = {case.attention.intent: intended} if _is_said_of_any_mask(intended) else {}
     state.select(panel="translate", attention=case.attention.name, **meant)  # beside which the painter is

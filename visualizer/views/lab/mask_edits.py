@@ -89,7 +89,7 @@ def source_of(allowed: Tensor, context: MaskContext) -> str:
 
 
 def with_expression(
-    settings: Settings, scope: Scope, text: str, masks: CombinedMask, context: MaskContext
+    settings: Settings, scope: Scope, text: str, beside: CombinedMask, context: MaskContext
 ) -> Settings:
     """Write an expression, or the body of a mask_mod, for a scope; an empty one leaves it to the wider ones.
 
@@ -99,24 +99,27 @@ def with_expression(
     if text.strip():
         expression = from_mask_mod(text)
         parse(expression).evaluate(context)
-        return put_in_place(settings, scope, " ".join(expression.split()), masks, context)
+        return put_in_place(settings, scope, " ".join(expression.split()), beside, context)
     planes = {other: source for other, source in read_planes(settings.custom).items() if other != scope}
     return _painted(settings, planes)
 
 
 def put_in_place(
-    settings: Settings, scope: Scope, source: str, masks: CombinedMask, context: MaskContext
+    settings: Settings, scope: Scope, source: str, beside: CombinedMask, context: MaskContext
 ) -> Settings:
     """Put an expression or cells in the place of all masks in force on the heads of a scope.
 
     Other heads keep what is in force on them. Beside a decoder the padding mask stays, for the encoder has it too.
     """
     if scope == EVERYWHERE and not read_planes(settings.custom).keys() - {scope}:
-        is_shared = settings.architecture == "encoder-decoder" and "padding" in settings.mask
-        settings = replace(settings, mask=("padding",) if is_shared else ())
-    else:
-        settings = taken_over(settings, masks, context)
-    return with_source(settings, scope, source)
+        return put_everywhere(settings, source)
+    return with_source(taken_over(settings, beside, context), scope, source)
+
+
+def put_everywhere(settings: Settings, source: str) -> Settings:
+    """Put an expression or cells in the place of all masks in force; ``put_in_place`` says which padding stays."""
+    is_shared = settings.architecture == "encoder-decoder" and "padding" in settings.mask
+    return with_source(replace(settings, mask=("padding",) * is_shared, custom=""), EVERYWHERE, source)
 
 
 def with_source(settings: Settings, scope: Scope, source: str) -> Settings:
@@ -138,8 +141,8 @@ def brought_back(
     return read if is_painted else with_cells(read, scope, allowed, context)
 
 
-def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) -> Settings:
-    """Bring the other masks in force into every plane of the painting, so that they can be painted over.
+def taken_over(settings: Settings, beside: CombinedMask, context: MaskContext) -> Settings:
+    """Bring the masks beside the painting into each of its planes, so that they can be painted over.
 
     In a batch the padding mask stays beside it, and so does a prefix behind padding: each sequence has its own, and
     a painting is for all.
@@ -147,7 +150,6 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
     of_each = ("padding", "prefix") if settings.pad_side == "left" else ("padding",)
     is_batch = len(lines_of(settings.text)) > 1
     stays = tuple(name for name in settings.mask if name in of_each and is_batch)
-    beside = masks.without("custom")
     others = CombinedMask({name: part for name, part in beside.parts.items() if name not in stays}).allowed
     if others is None:
         return settings

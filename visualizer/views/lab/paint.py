@@ -113,25 +113,21 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     def paint(event: object) -> None:
         if (blocked := parse_mask(event, *case.size)) is not None:
             allowed = torch.from_numpy(~blocked)
-            case.change_masks(mask_edits.with_cells(case.settings_now(), case.scope, allowed, case.context))
+            case.change_masks(lambda now: mask_edits.with_cells(now, case.scope, allowed, case.context))
 
     def bring_back(event: object) -> None:
         if (blocked := parse_mask(event, *case.size)) is not None:
             masks, allowed = parse_masks(event), torch.from_numpy(~blocked)
-            case.change_masks(
-                mask_edits.brought_back(case.settings_now(), case.scope, masks, allowed, case.context)
-            )
+            case.change_masks(lambda now: mask_edits.brought_back(now, case.scope, masks, allowed, case.context))
 
     def mend(event: object) -> None:
         intent, index = chosen_intent(case), parse_mend(event, len(findings))
         if intent is not None and index is not None and (meant := findings[index].mended) is not None:
             source = intent.expression_over(case.context) or as_source(meant, case.context)
-            case.change_masks(
-                mask_edits.put_in_place(case.settings_now(), case.scope, source, case.masks, case.context)
-            )
+            case.change_masks(lambda now: case.put_in_place(now, source))
 
     def take_over(_event: object) -> None:
-        case.change_masks(mask_edits.taken_over(case.settings_now(), case.masks, case.context))
+        case.change_masks(lambda now: mask_edits.taken_over(now, case.beside_painting(now), case.context))
 
     def select(event: object) -> None:
         if (place := parse_select(event, *case.size)) is not None:

@@ -10,7 +10,7 @@ from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import read_planes
 from visualizer.state import widgets
-from visualizer.views.lab import export, mask_edits
+from visualizer.views.lab import export
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import padding_of
 
@@ -69,5 +69,4 @@ def _condition(case: Case) -> str | None:
     """The masks of all heads as one line of code; None where heads differ or there is no expression."""
     if len(case.allowed_of_heads) > 1:
         return None
-    expression = mask_edits.whole_expression(case.settings, case.selection.layer, 0, case.context)
-    return parse(expression).torch_code() if expression else None
+    return parse(case.expression).torch_code() if case.expression else None

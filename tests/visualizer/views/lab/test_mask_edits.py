@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 
 from headlight.masks.intents import Intent, compare, recognise
 from headlight.masks.language import MaskExpressionError, express, parse
+from model import CombinedMask
 from visualizer.masks import MASK_NAMES
 from visualizer.runs import masks_in_force
 from visualizer.runs.compute import compute_run
-from visualizer.runs.masks_in_force import SHORT, as_expression, as_source, mask_context, promised_masks
+from visualizer.runs.masks_in_force import (
+    SHORT,
+    as_expression,
+    as_source,
+    mask_context,
+    masks_of_list,
+    promised_masks,
+)
 from visualizer.runs.tokens import encode
 from visualizer.settings.fields import changed
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, is_cells, read_planes
@@ -44,12 +52,16 @@ def masks_of(settings: Settings):
     return promised_masks(settings, {"source": (TOKENS,)})["encoder.self_attention"]
 
 
+def beside(settings: Settings) -> CombinedMask:
+    return masks_of_list(settings, N, torch.tensor([TOKENS.is_padding]))
+
+
 def put_in_place(settings, scope, source):
-    return mask_edits.put_in_place(settings, scope, source, masks_of(settings)[0], CONTEXT)
+    return mask_edits.put_in_place(settings, scope, source, beside(settings), CONTEXT)
 
 
 def written(settings, scope, text):
-    return mask_edits.with_expression(settings, scope, text, masks_of(settings)[0], CONTEXT)
+    return mask_edits.with_expression(settings, scope, text, beside(settings), CONTEXT)
 
 
 def every_head():
@@ -71,7 +83,7 @@ def test_painted_cells_are_what_the_heads_in_scope_are_given(cells, scope, names
 def test_taking_over_changes_no_cell(everywhere, narrow, scope, names):
     settings = mask_edits.with_cells(replace(BASE, mask=names), EVERYWHERE, everywhere, CONTEXT)
     settings = mask_edits.with_cells(settings, scope, narrow, CONTEXT)
-    taken = mask_edits.taken_over(settings, masks_of(settings)[0], CONTEXT)
+    taken = mask_edits.taken_over(settings, beside(settings), CONTEXT)
     assert taken.mask == (("custom",) if names else settings.mask)
     for layer, head in every_head():
         assert torch.equal(allowed(taken, layer, head), allowed(settings, layer, head))
@@ -103,7 +115,7 @@ def test_what_is_put_in_place_holds_alone_on_its_heads_and_changes_no_other(cell
 def test_beside_a_decoder_the_padding_of_the_encoder_stays():
     settings = replace(BASE, architecture="encoder-decoder", target="der", mask=("causal", "padding"))
     case = case_of(compute_run(settings), changed(Selection(), attention="decoder"))
-    after = mask_edits.put_in_place(settings, EVERYWHERE, "k < 2", case.masks, case.context)
+    after = case.put_in_place(settings, "k < 2")
     assert after.mask == ("padding", "custom")
 
 
@@ -186,7 +198,7 @@ def test_an_expression_of_the_head_holds_in_each_head_and_survives_being_taken_o
     assert settings.custom == "h == 1 or k == 0"
     local = torch.arange(N) == 0
     causal = torch.ones(N, N).tril().bool()
-    for taken in (settings, mask_edits.taken_over(settings, masks_of(settings)[0], CONTEXT)):
+    for taken in (settings, mask_edits.taken_over(settings, beside(settings), CONTEXT)):
         assert torch.equal(allowed(taken, head=0), causal & local)
         assert torch.equal(allowed(taken, head=1), causal)
     whole = mask_edits.whole_expression(settings, 0, 1, CONTEXT)
@@ -211,5 +223,5 @@ def test_a_prefix_behind_padding_is_the_same_as_a_mask_an_expression_and_an_inte
     wrong = case_of(compute_run(as_position), case.selection)
     found = compare(chosen_intent(wrong), wrong.allowed, wrong.context)
     assert "It is causal" in found.cause, "two positions are padding, so that no token is seen early"
-    taken = mask_edits.taken_over(settings, case.masks, case.context)
+    taken = mask_edits.taken_over(settings, case.beside_painting(settings), case.context)
     assert torch.equal(case_of(compute_run(taken), case.selection).allowed, case.allowed)

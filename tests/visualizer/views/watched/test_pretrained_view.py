@@ -175,6 +175,25 @@ def test_of_a_batch_the_reach_is_measured_in_the_line_alone(tiny):
     assert not app.exception
 
 
+@pytest.mark.parametrize("scope", ["all", "head"])
+def test_the_masks_that_a_checkpoint_has_by_itself_are_said_and_painted_over_as_they_are(scope, tmp_path):
+    folder = str(saved("mistral", tmp_path / "of_a_window"))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat sat", "layer": "1", "head": "2", "scope": scope}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
+    own = "k <= q and q - k < 4"
+    assert app.text_input(key="expression").value == own
+    assert "(k <= q) & (q - k < 4)" in app.code[-1].value
+    app.text_input(key="expression").set_value("k == q").run()
+    assert link_of(app)["custom"] == ("k == q" if scope == "all" else f"{own};*.2:k == q")
+    assert app.warning[0].value == (
+        "By itself this checkpoint has the causal and sliding window masks; here it runs with the painted mask."
+    )
+    app.button(key="mask_of_training").click().run()
+    assert not app.warning
+    assert not app.exception
+
+
 WINDOW = {"mask": "custom", "custom": "0 <= q - k < 2"}
 MEANT = {
     "more than it should": ("window:2", {}, "**Fails.** Something passes that should not: logits (3 of 13"),
