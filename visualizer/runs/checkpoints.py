@@ -35,7 +35,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.cached_results import CachesResults
 from visualizer.runs.interventions import edits_of
 from visualizer.runs.limits import use_tokens
-from visualizer.runs.masks_in_force import Masks, block_the_same, names_of, promised_masks
+from visualizer.runs.masks_in_force import Masks, are_one, names_of, promised_masks
 from visualizer.runs.paths import in_layer, of_every_layer, without_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run, in_items
@@ -414,18 +414,14 @@ def _changed_masks(asked: _Asked) -> dict[str, CombinedMask]:
         masks = chosen[kind.path]
         if _is_own(kind, settings) or not masks:  # one that attends in blocks has no masks here
             continue
-        if not _are_one(masks):
+        if not are_one(masks):
             raise ValueError(say("one_for_all_layers"))
         found[kind.path] = masks[0]
         if _is_own(kind, settings, but="custom"):
             own = of_every_layer(_own_masks_over(asked), kind.path)
-            if own and _are_one(own):
+            if own and are_one(own):
                 found[kind.path] = CombinedMask({**own[0].parts, "custom": masks[0].parts["custom"]})
     return found
-
-
-def _are_one(masks: Sequence[CombinedMask]) -> bool:
-    return all(mask is masks[0] or block_the_same(mask.allowed, masks[0].allowed) for mask in masks)
 
 
 def _is_own(kind: MaskedAttention, settings: Settings, but: str = "") -> bool:

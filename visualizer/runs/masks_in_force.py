@@ -82,6 +82,11 @@ def block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
     return bool(((nothing if one is None else one) == (nothing if other is None else other)).all())
 
 
+def are_one(masks: Sequence[CombinedMask]) -> bool:
+    """True if the masks of some layers block the same cells."""
+    return all(mask is masks[0] or block_the_same(mask.allowed, masks[0].allowed) for mask in masks)
+
+
 def names_of(masks: Iterable[CombinedMask]) -> tuple[str, ...]:
     """The names of all masks among some that are combined, in their order."""
     return tuple(sorted({name for mask in masks for name in mask.names}, key=(*MASK_NAMES, OWN).index))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,8 +19,8 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.checkpoint_writer import ROUNDING as ROUNDING_OF_LIBRARIES
 from visualizer.runs.checkpoint_writer import end_token, longest_of, prompt_of, reader_of
 from visualizer.runs.checkpoints import has_own_masks
-from visualizer.runs.masks_in_force import masks_of_list
-from visualizer.runs.paths import without_layer
+from visualizer.runs.masks_in_force import are_one, masks_of_list
+from visualizer.runs.paths import of_every_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
 from visualizer.runs.trained import LONGEST_ANSWER
@@ -226,8 +226,12 @@ def _evaluated(model: Transformer) -> Transformer:
 
 
 def _masks(run: Run, n_tokens: int) -> CombinedMask:
-    """The chosen masks that are rules for any number of tokens."""
-    return masks_of_list(run.settings, n_tokens, torch.zeros(1, n_tokens, dtype=torch.bool)).without("padding")
+    """The masks in force that are rules for any number of tokens, with the window that a checkpoint has."""
+    settings, of_layers = run.settings, of_every_layer(run.promised, "decoder.self_attention")
+    window = of_layers[0].parts.get("sliding_window") if run.attentions and are_one(of_layers) else None
+    if window is not None:
+        settings = replace(settings, mask=of_layers[0].names, window=int(window[..., -1, :].sum()))
+    return masks_of_list(settings, n_tokens, torch.zeros(1, n_tokens, dtype=torch.bool)).without("padding")
 
 
 def _open_cells(masks: CombinedMask, size: int) -> Tensor:
@@ -237,9 +241,7 @@ def _open_cells(masks: CombinedMask, size: int) -> Tensor:
 
 def _of_layers(run: Run, path: str) -> list[CombinedMask]:
     """The masks of an attention beside a decoder, one per layer; none where it is not beside one."""
-    if "target" not in run.batches:
-        return []
-    return [mask for module, mask in run.masks.items() if without_layer(module) == path]
+    return of_every_layer(run.masks, path) if "target" in run.batches else []
 
 
 def _for_any_query(mask: CombinedMask) -> Tensor | None:

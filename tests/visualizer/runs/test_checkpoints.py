@@ -168,6 +168,8 @@ def test_a_painting_lies_on_the_masks_that_all_layers_have_by_themselves_else_ta
         torch.testing.assert_close(weights, expected[..., :n_tokens], atol=1e-5, rtol=0)
         assert run.mask_of(module).names == ("causal", *["sliding_window"] * lies_on, "custom")
     assert own_mask_names(settings) == ("causal", "sliding_window")
+    assert writer_of(run).masks.names == ("causal", *["sliding_window"] * lies_on)
+    assert bool(writer_of(run).masks.allowed[0, 0, 20, 16]) is not lies_on
 
 
 def test_three_masks_of_an_encoder_decoder_at_once(settings_of):

@@ -7,8 +7,9 @@ import streamlit as st
 from headlight.masks.language import parse
 from headlight.masks.translations import TRANSLATIONS, MaskToTranslate, Translation
 from model.texts import texts_of
+from visualizer.runs.masks_in_force import are_one
+from visualizer.runs.paths import of_every_layer
 from visualizer.safe_text import markdown_safe
-from visualizer.settings.painted_mask import read_planes
 from visualizer.state import widgets
 from visualizer.views.lab import export
 from visualizer.views.lab.case import Case
@@ -24,7 +25,7 @@ def render(case: Case) -> None:
     widgets.choice("library", help=None, label_visibility="collapsed")
     translation = TRANSLATIONS[case.selection.lab.library]
     st.caption(markdown_safe(translation.note))
-    if _layers_differ(case):
+    if not are_one(of_every_layer(case.run.promised, case.attention.path)):
         st.caption(say("of_layer", layer=case.selection.layer))
     mask = mask_to_translate(case)
     if mask.allowed.all():
@@ -44,11 +45,6 @@ def _show(translation: Translation, mask: MaskToTranslate) -> None:
         st.code(code, language="python", wrap_lines=True)
     else:
         st.info(say("too_long", n_characters=len(code)), icon=":material/info:")
-
-
-def _layers_differ(case: Case) -> bool:
-    settings = case.settings
-    return "custom" in settings.mask and any(scope.layer is not None for scope in read_planes(settings.custom))
 
 
 def mask_to_translate(case: Case) -> MaskToTranslate:
