@@ -259,7 +259,10 @@ def run_checkpoint(settings: Settings, n_bytes: int = 0, complaints: tuple[str, 
     chosen = _by_layer(asked, attentions)
     if asked.changed and not chosen:
         raise ValueError(_takes_no_mask(asked))
-    masks = {**_own_masks(attentions, batches), **chosen}
+    own = _own_masks(attentions, batches)
+    if not asked.changed:
+        _OWN_MASKS[checkpoint] = words_of(settings), own
+    masks = {**own, **chosen}
     contexts = _contexts(checkpoint, encoding) if changed else {}
     for path, attention in attentions.items():
         if (context := contexts.get(f"{path}.context")) is not None and context.path in changed:
