@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import TypeVar
 
 import streamlit as st
@@ -47,6 +48,19 @@ def offer(
         icon: of the button.
         is_primary: whether it is the one that a person is to see first.
     """
+    drawn = state.chosen().settings
+    begin = partial(_begin, kind, subject, work, outlives_page)
+
+    def ask() -> None:
+        """Begin, heard even where a second act breaks the run off; what was typed right before is drawn first."""
+        now = state.now().settings
+        if now == drawn:
+            begin()
+        drafts.put_by(_asked(kind), None if now == drawn else now)
+
+    if drafts.put_by_before(_asked(kind)) == drawn:
+        drafts.put_by(_asked(kind), None)
+        begin()
     if is_shown(kind, subject, label, below=below):
         return
     job, refused = _JOBS.of((kind, subject)), drafts.put_by_before(_refusal(kind, subject))
@@ -55,7 +69,7 @@ def offer(
     st.button(
         label,
         key=f"begin_{kind}",
-        on_click=state.callback(_begin, kind, subject, work, outlives_page),  # a second act could break off the run
+        on_click=state.callback(ask),
         icon=icon,
         type="primary" if is_primary else "secondary",
     )
@@ -100,6 +114,10 @@ def _leave(kind: str, job: Job[str]) -> None:
     """End a job for this session; it goes on where somebody else looks at it."""
     drafts.put_by(_left(kind), job)
     job.leave(name_of_session())
+
+
+def _asked(kind: str) -> str:
+    return f"{kind}_asked"
 
 
 def _left(kind: str) -> str:

@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.controls import hear_as_first_drawn
 from visualizer.components.packing import header_of
 from visualizer.safe_text import markdown_safe
 from visualizer.work import background
@@ -20,7 +21,11 @@ def page_with_an_offer() -> None:
     import streamlit as st
 
     from tests.visualizer.work.test_background import IS_BEGUN, MAY_END
+    from visualizer.state import state, widgets
     from visualizer.work import background
+
+    state.load()
+    widgets.text("text")
 
     def work(report):
         report("Counting …", 0.25)
@@ -29,7 +34,8 @@ def page_with_an_offer() -> None:
 
     if st.session_state.get("breaks_off"):
         st.stop()  # as when the page says something newer meanwhile
-    background.offer("counting", st.session_state.get("subject", "sheep"), "Count", work)
+    subject = st.session_state.get("subject", "sheep"), state.chosen().settings.text
+    background.offer("counting", subject, "Count", work)
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +61,21 @@ def test_a_click_begins_the_work_also_where_the_run_after_it_is_broken_off():
     app.session_state["breaks_off"] = True
     app.button(key="begin_counting").click().run()
     assert IS_BEGUN.wait(60)
+
+
+@pytest.mark.parametrize("is_drawn", [True, False], ids=["drawn, but heard as before", "in one message"])
+def test_work_is_begun_on_the_text_that_was_typed_right_before(monkeypatch, is_drawn):
+    begun: list[object] = []
+    start = background._JOBS.start
+    monkeypatch.setattr(background._JOBS, "start", lambda of, make: begun.append(of) or start(of, make))
+    hear_as_first_drawn(monkeypatch, "callback", "ask")
+    app = opened()
+    typed = app.text_area(key="text").set_value("a new text")
+    if is_drawn:
+        typed.run()
+    app.button(key="begin_counting").click().run()
+    assert begun == [("counting", ("sheep", "a new text"))]
+    assert bars(app) == ["Counting … 25%"]
 
 
 def test_sessions_share_work_and_it_goes_on_until_the_last_of_them_stops_it():

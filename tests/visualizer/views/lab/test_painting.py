@@ -11,7 +11,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.controls import chosen
+from tests.controls import chosen, hear_as_first_drawn
 from tests.test_app import assert_healthy, in_link, open_app, open_case
 from tests.visualizer.routes.test_routes import unpacked
 from tests.visualizer.told import tell
@@ -21,7 +21,6 @@ from visualizer.runs.compute import compute_run
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.link import read_query
-from visualizer.state import state
 
 LINK = {"view": "lab", "text": "a b c d", "weights": "random"}
 CAUSAL = torch.ones(4, 4).tril().bool()
@@ -51,19 +50,6 @@ def freed(query: int, key: int, allowed: torch.Tensor = CAUSAL) -> torch.Tensor:
     changed = allowed.clone()
     changed[query, key] ^= True
     return changed
-
-
-def hear_as_first_drawn(monkeypatch: pytest.MonkeyPatch, listen: str, act: str) -> None:
-    """Have an act done as the first picture gave it, as where a person is faster than the runs between."""
-    heard, drawn = getattr(state, listen), []
-
-    def listening(*arguments: object, **named: object) -> object:
-        if any(getattr(each, "__name__", "") == act for each in arguments):
-            drawn.append(arguments)
-            return heard(*drawn[0], **named)
-        return heard(*arguments, **named)
-
-    monkeypatch.setattr(state, listen, listening)
 
 
 def test_an_expression_paints_and_a_stroke_rewrites_it():

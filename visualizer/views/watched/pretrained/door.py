@@ -82,7 +82,7 @@ def _open(wanted: Wanted) -> None:
             say("look_up"),
             icon=":material/search:",
             key="pretrained_look",
-            on_click=state.callback(_ask, wanted),
+            on_click=state.callback(_ask),
         )
         return
     st.caption(markdown_safe(visible_whole(cost.in_words)))
@@ -121,8 +121,8 @@ def _cost(wanted: Wanted) -> Cost | None:
         return _COSTS.put(key, cost_of(place, wanted.dtype))
 
 
-def _ask(wanted: Wanted) -> None:
-    drafts.put_by(_ASKED, wanted)
+def _ask() -> None:
+    drafts.put_by(_ASKED, wanted_by(state.now().settings))
 
 
 def about(choices: Choices) -> None:
