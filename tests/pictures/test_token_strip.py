@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.pictures.static_page import panels, picture, pictures_of, update
+from tests.pictures.static_page import heard, panels, picture, pictures_of, update
 
 
 def test_the_keys_scroll_the_row_and_lead_from_row_to_row(show_link):
@@ -33,6 +33,18 @@ def test_a_choice_that_is_broken_off_is_taken_back_to_what_the_host_says_by_then
     expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
     chips.nth(1).dispatch_event("pointercancel")  # as where the browser drags the text that is marked
     expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
+
+
+def test_what_is_pressed_while_another_text_comes_is_chosen_at_its_place(show_link):
+    page = show_link(text="a b c d e f", view="heads", query=0)
+    chips = picture(page, "token_strip").locator(".chip")
+    chips.nth(2).hover()
+    page.mouse.down()
+    update(page, next(one for one in pictures_of(text="u v w x", view="heads", query=0) if one.key == "token_strip"))
+    expect(chips).to_have_count(4)
+    page.mouse.up()
+    expect(chips.nth(2)).to_have_attribute("aria-selected", "true")
+    assert [value["index"] for name, value in heard(page, "token_strip") if name == "select"] == [2]
 
 
 def test_after_back_a_choice_that_the_host_never_hears_of_is_taken_back_though_it_sends_nothing(show_link):

@@ -91,6 +91,12 @@ function chipName(sequence, index) {
   return `${sequence}:${index}`;
 }
 
+/** @param {HTMLElement} chip */
+function nameOf(chip) {
+  const { sequence, index } = queryOf(chip);
+  return chipName(sequence, index);
+}
+
 /** A token as a chip: its text, then its index and id. @param {string} sequence @param {Token} token */
 function buildChip(sequence, { index, label, id, padding, special }) {
   const hasId = id !== null;
@@ -131,15 +137,16 @@ function buildSequence(strip, { name, title, tokens }) {
   return makeElement("div", "sequence", {}, [heading, row]);
 }
 
-/** Build all chips anew. @param {TokenStrip} strip @param {Sequence[]} sequences */
+/** Build all chips anew; what is pressed goes on at its place. @param {TokenStrip} strip @param {Sequence[]} sequences */
 function build(strip, sequences) {
   strip.chips.clear();
   strip.rows.clear();
   strip.lit = new Map();
   strip.stops = new Map();
   strip.selectedChip = null;
-  strip.drawn = null;
   strip.frame.replaceChildren(...sequences.map((sequence) => buildSequence(strip, sequence)));
+  const chip = strip.drawn && strip.chips.get(nameOf(strip.drawn.chip));
+  strip.drawn = strip.drawn && chip ? { ...strip.drawn, chip } : null;
 }
 
 /** Light the token under the pointer or under the focus, here and on the page.
@@ -173,7 +180,7 @@ function beginDrawing(strip, event) {
   strip.hasDrawn = false;
   if (!chip || !event.isPrimary || event.button !== 0 || event.pointerType === "touch") return;
   strip.drawn = { chip, before: strip.selected };
-  chip.setPointerCapture(event.pointerId); // the pointer may leave the row
+  strip.frame.setPointerCapture(event.pointerId); // the pointer may leave the row, and the chip the page
   makeQuery(strip, queryOf(chip), "token"); // as it is lit while it is pointed at
 }
 
