@@ -40,7 +40,9 @@ def test_what_is_pressed_while_another_text_comes_is_chosen_at_its_place(show_li
     chips = picture(page, "token_strip").locator(".chip")
     chips.nth(2).hover()
     page.mouse.down()
-    update(page, next(one for one in pictures_of(text="u v w x", view="heads", query=0) if one.key == "token_strip"))
+    update(
+        page, next(one for one in pictures_of(text="u v w x", view="heads", query=0) if one.key == "token_strip")
+    )
     expect(chips).to_have_count(4)
     page.mouse.up()
     expect(chips.nth(2)).to_have_attribute("aria-selected", "true")

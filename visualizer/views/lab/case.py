@@ -11,7 +11,8 @@ from torch import Tensor
 from headlight.masks.language import MaskContext
 from model import CombinedMask
 from visualizer.components.axis import Axis
-from visualizer.runs.masks_in_force import mask_context, masks_of_list
+from visualizer.masks import OWN
+from visualizer.runs.masks_in_force import as_expression, as_source, mask_context, masks_of_list
 from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
@@ -69,10 +70,13 @@ class Case:
     @property
     def expression(self) -> str:
         """All masks in force on the head as one expression; "" where there is none."""
-        settings, selection = self.settings, self.selection
+        settings, selection, context = self.settings, self.selection, self.context
+        if OWN in self.masks.names:
+            return as_expression(as_source(self.allowed, context), context)
         if self.run.attentions:  # the masks that a checkpoint has by itself are not all in the settings
-            settings = mask_edits.taken_over(settings, self.masks, self.context)
-        return mask_edits.whole_expression(settings, selection.layer, selection.head, self.context)
+            settings = replace(settings, mask=self.masks.names)
+            settings = mask_edits.taken_over(settings, self.beside_painting(settings), context)
+        return mask_edits.whole_expression(settings, selection.layer, selection.head, context)
 
     @property
     def n_layers(self) -> int:

@@ -153,15 +153,18 @@ def taken_over(settings: Settings, beside: CombinedMask, context: MaskContext) -
     others = CombinedMask({name: part for name, part in beside.parts.items() if name not in stays}).allowed
     if others is None:
         return settings
-    planes = read_planes(settings.custom)
-    planes.setdefault(EVERYWHERE, "")
-    expressions = [expression_of(name, settings, context) for name in beside.parts if name not in stays]
-    combined = {
-        scope: " and ".join(f"({part})" for part in (source, *expressions))
-        if asks_for_head(source)
-        else as_source(painted_cells(source, context) & others[0, 0], context)
-        for scope, source in planes.items()
-    }
+    cells = others[0, 0]
+
+    def with_others(source: str) -> str:
+        if not asks_for_head(source):
+            return as_source(painted_cells(source, context) & cells, context)
+        names = (name for name in beside.parts if name not in stays)
+        said = as_expression(as_source(cells, context), context)
+        each = (said,) if said else (expression_of(name, settings, context) for name in names)
+        return " and ".join(f"({part})" for part in (source, *each))
+
+    planes = {EVERYWHERE: "", **read_planes(settings.custom)}
+    combined = {scope: with_others(source) for scope, source in planes.items()}
     return replace(settings, mask=in_mask_order((*stays, "custom")), custom=write_planes(combined))
 
 

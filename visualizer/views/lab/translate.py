@@ -65,4 +65,5 @@ def _condition(case: Case) -> str | None:
     """The masks of all heads as one line of code; None where heads differ or there is no expression."""
     if len(case.allowed_of_heads) > 1:
         return None
-    return parse(case.expression).torch_code() if case.expression else None
+    expression = case.expression
+    return parse(expression).torch_code() if expression else None

@@ -175,6 +175,21 @@ def test_of_a_batch_the_reach_is_measured_in_the_line_alone(tiny):
     assert not app.exception
 
 
+@pytest.mark.parametrize(
+    ("family", "expression"),
+    [("mistral", "k <= q and q - k < 4"), ("llama", "k <= q"), ("xlnet", ""), ("bert", "")],
+)
+def test_the_expression_of_a_checkpoint_is_that_of_its_masks(family, expression, tmp_path):
+    folder = str(saved(family, tmp_path / family))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "text": "the cat sat"}
+    app = open_app(view="lab", source="pretrained", weights="pretrained", **query)
+    assert app.text_input(key="expression").value == expression
+    painter = next(header for header in pictures(app).values() if header["key"] == "mask_painter")
+    blocked = [reason["name"] for reason in painter["reasons"][:-1]]
+    assert blocked == {"mistral": ["causal", "sliding_window"], "llama": ["causal"]}.get(family, [])
+
+
 @pytest.mark.parametrize("scope", ["all", "head"])
 def test_the_masks_that_a_checkpoint_has_by_itself_are_said_and_painted_over_as_they_are(scope, tmp_path):
     folder = str(saved("mistral", tmp_path / "of_a_window"))
