@@ -5,7 +5,7 @@
 import { makeScale } from "../marks/scale.js";
 import { countBlocked, openCells, packBits, sameCells, unpackBits } from "../mask_painter/cells.js";
 import { Painting } from "../mask_painter/painting.js";
-import { directionOfShortcut, enable, makeTool } from "../mask_painter/toolbar.js";
+import { enable, makeTool, onUndoKeys } from "../mask_painter/toolbar.js";
 import { litPosition, marksOfCell } from "../shared/axis.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
@@ -50,7 +50,7 @@ class Expectation extends Picture {
     });
     this.status = makeElement("div", "expectation-status", { role: "status" });
     this.frame = makeElement("div", "expectation", {}, [this.tools, this.marks.element, this.status]);
-    this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
+    onUndoKeys(this.frame, (direction) => this.step(direction));
     this.root.prepend(this.frame);
   }
 
@@ -187,15 +187,6 @@ class Expectation extends Picture {
   tell() {
     this.paint();
     this.events.send("mark", { cells: toBase64(packBits(this.cells)) });
-  }
-
-  /** @param {KeyboardEvent} event */
-  onShortcut(event) {
-    const direction = directionOfShortcut(event);
-    if (!direction) return;
-    this.step(direction);
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   // Pointing.

@@ -21,7 +21,7 @@ import { cellLine, cellLines, describePainting, labelLines, refusedText, rowsOfP
 import { besideOf, readContent, shownOf, withoutOthers, withWeights } from "./shown.js";
 import { makeStatus } from "./status.js";
 import { MaskSurface } from "./surface.js";
-import { directionOfShortcut, makeToolbar } from "./toolbar.js";
+import { makeToolbar, onUndoKeys } from "./toolbar.js";
 
 const say = textsOf("mask_painter/element");
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
@@ -91,7 +91,7 @@ class MaskPainter extends Picture {
       ]),
       ...this.status.hints,
     ]);
-    this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
+    onUndoKeys(this.frame, (direction) => this.step(direction));
     this.frame.addEventListener("focusout", () => setText(this.surface.live, "")); // what was said of the last act
     this.root.prepend(this.frame);
     this.pointer = new CellPointer(this, this.surface, (place) => this.linesOf(place));
@@ -434,15 +434,6 @@ class MaskPainter extends Picture {
   pointAtCursor() {
     this.point(this.cursor, this.surface.cornerOf(this.cursor));
     setText(this.surface.live, lineText(cellLine(this.shown, this.cursor)));
-  }
-
-  /** @param {KeyboardEvent} event */
-  onShortcut(event) {
-    const direction = directionOfShortcut(event);
-    if (!direction) return;
-    this.step(direction);
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   // Pointing.

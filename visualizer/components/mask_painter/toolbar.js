@@ -57,6 +57,17 @@ export function enable(button, enabled) {
   button.setAttribute("aria-disabled", String(!enabled));
 }
 
+/** Undo and redo by the keys that are usual for them. @param {HTMLElement} element @param {(direction: "undo" | "redo") => void} step */
+export function onUndoKeys(element, step) {
+  element.addEventListener("keydown", (event) => {
+    const direction = directionOfShortcut(event);
+    if (!direction) return;
+    step(direction);
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}
+
 /** "undo", "redo" or, for any other key, null. @param {KeyboardEvent} event */
 export function directionOfShortcut({ key, ctrlKey, metaKey, shiftKey, altKey }) {
   if (!(ctrlKey || metaKey) || altKey) return null;
