@@ -226,11 +226,13 @@ def _evaluated(model: Transformer) -> Transformer:
 
 
 def _masks(run: Run, n_tokens: int) -> CombinedMask:
-    """The masks in force that are rules for any number of tokens, with the window that a checkpoint has."""
-    settings, of_layers = run.settings, of_every_layer(run.promised, "decoder.self_attention")
-    window = of_layers[0].parts.get("sliding_window") if run.attentions and are_one(of_layers) else None
-    if window is not None:
-        settings = replace(settings, mask=of_layers[0].names, window=int(window[..., -1, :].sum()))
+    """The masks in force that are rules for any number of tokens; a window may be the own one of a checkpoint."""
+    settings = run.settings
+    if run.attentions and has_own_masks(settings, but="custom"):
+        own = of_every_layer(run.promised, "decoder.self_attention")
+        window = own[0].parts.get("sliding_window") if own and are_one(own) else None
+        if window is not None:
+            settings = replace(settings, mask=own[0].names, window=int(window[..., -1, :].sum()))
     return masks_of_list(settings, n_tokens, torch.zeros(1, n_tokens, dtype=torch.bool)).without("padding")
 
 

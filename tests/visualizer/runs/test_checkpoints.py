@@ -172,6 +172,12 @@ def test_a_painting_lies_on_the_masks_that_all_layers_have_by_themselves_else_ta
     assert bool(writer_of(run).masks.allowed[0, 0, 20, 16]) is not lies_on
 
 
+def test_a_window_that_is_chosen_is_as_wide_as_chosen_over_more_tokens_than_the_text_has(settings_of):
+    run = cached_run(settings_of("llama", text="the", mask=("causal", "sliding_window"), window=3))
+    allowed = writer_of(run).masks.allowed[0, 0]
+    assert allowed[20].nonzero().flatten().tolist() == [18, 19, 20]
+
+
 def test_three_masks_of_an_encoder_decoder_at_once(settings_of):
     settings = settings_of(
         "t5", mask=("causal", "custom"), custom="k <= q and k != 1", custom_encoder="k <= q", custom_cross="k > 0"
