@@ -69,7 +69,7 @@ def not_as_trained(run: Run, choices: Choices) -> None:
         learned, masks = _named(as_trained.mask), _named(settings.mask)
         bare = listed([one.called for one in unpadded(run.settings)])
         if settings.weights == PRETRAINED:
-            learned = _named(own_mask_names(run.settings))
+            learned = _named(run.once("own_masks", lambda: own_mask_names(run.settings)))
             sentence = say("of_checkpoint", learned=learned, here=_named(names_of(run.promised.values())))
         elif bare:
             sentence = say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)

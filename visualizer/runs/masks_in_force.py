@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -184,23 +184,26 @@ def readable_painting(
     return settings, tuple(complaints)
 
 
-def masks_of_list(settings: Settings, n_queries: int, key_is_padding: Tensor) -> CombinedMask:
-    """The masks that are chosen, but for a painting; ``key_is_padding`` is (B, Tk) bool."""
+def masks_of_list(
+    settings: Settings, n_queries: int, key_is_padding: Tensor, painted: Tensor | None = None
+) -> CombinedMask:
+    """The masks that are chosen, over keys (B, Tk) bool; that of a painting where its cells are given."""
     sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("window", "prefix", "stride")}
-    inputs = MaskInputs(n_queries, key_is_padding.shape[1], key_is_padding, **sizes)
-    return build_masks([name for name in settings.mask if name != "custom"], inputs)
+    inputs = MaskInputs(n_queries, key_is_padding.shape[1], key_is_padding, custom=painted, **sizes)
+    return build_masks([name for name in settings.mask if name != "custom" or painted is not None], inputs)
 
 
 def _in_each_layer(settings: Settings, n_layers: int, queries: Batch, keys: Batch) -> tuple[CombinedMask, ...]:
     """The masks of an attention in every layer; layers that share them share one object."""
-    beside = masks_of_list(settings, len(queries[0]), torch.tensor([sequence.is_padding for sequence in keys]))
+    is_padding = torch.tensor([sequence.is_padding for sequence in keys])
+    build = partial(masks_of_list, settings, len(queries[0]), is_padding)
     if "custom" not in settings.mask:
-        return (beside,) * n_layers
+        return (build(),) * n_layers
     planes = read_planes(settings.custom)
     built: dict[tuple[str, ...], CombinedMask] = {}
     for sources in (_sources(planes, settings, layer) for layer in range(n_layers)):
         if sources not in built:
-            built[sources] = CombinedMask({**beside.parts, "custom": _of_batch(sources, queries, keys)})
+            built[sources] = build(_of_batch(sources, queries, keys))
     return tuple(built[_sources(planes, settings, layer)] for layer in range(n_layers))
 
 
