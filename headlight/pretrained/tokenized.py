@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -286,44 +287,33 @@ def _has_bytes(tokenizer: Any) -> bool:  # noqa: ANN401
 
 def readable_bytes(raw: str) -> str:
     """The text of a token of a byte-level vocabulary; bytes that are no whole character as ``<E2 9C>``."""
-    try:
-        data = bytes(byte_of_character()[character] for character in raw)
-    except KeyError:  # an added token, which is written as it is
+    known = byte_of_character()
+    if not known.keys() >= set(raw):  # an added token, which is written as it is
         return raw
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return _partly(data)
+    return _partly(bytes(known[character] for character in raw))
 
 
 def _partly(data: bytes) -> str:
     """Bytes as text, those that are no whole character in hexadecimal."""
-    shown, broken = "", b""
-    place = 0
-    while place < len(data):
-        size = next((n for n in (1, 2, 3, 4) if _is_text(data[place : place + n])), 0)
-        if size:
-            shown += (f"<{broken.hex(' ').upper()}>" if broken else "") + data[place : place + size].decode()
-            broken = b""
-        else:
-            broken += data[place : place + 1]
-        place += size or 1
-    return shown + (f"<{broken.hex(' ').upper()}>" if broken else "")
+    return data.decode(errors="headlight.hexadecimal")
 
 
-def _is_text(data: bytes) -> bool:
-    try:
-        return bool(data) and bool(data.decode())
-    except UnicodeDecodeError:
-        return False
+def _in_hexadecimal(error: UnicodeError) -> tuple[str, int]:
+    """The bytes that are no character, up to the next one that can begin one; and where that is."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    end = error.end
+    while end < len(error.object) and error.object[end] & 0xC0 == 0x80:
+        end += 1
+    return f"<{error.object[error.start : end].hex(' ').upper()}>", end
+
+
+codecs.register_error("headlight.hexadecimal", _in_hexadecimal)
 
 
 @cache
 def byte_of_character() -> Mapping[str, int]:
-    """Return the byte that each character of a byte-level vocabulary stands for (Radford et al., 2019).
+    """Return the byte that each character of a byte-level vocabulary stands for (Radford et al., 2019)."""
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-    Bytes that print stand for themselves; the others are written as the characters from 256 on, in their order.
-    """
-    printed = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in printed]
-    return {chr(byte): byte for byte in printed} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    return {character: byte for byte, character in bytes_to_unicode().items()}  # type: ignore[no-untyped-call]

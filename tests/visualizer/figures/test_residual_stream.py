@@ -52,6 +52,6 @@ def test_each_bar_is_the_mean_share_of_its_sub_layer():
 
 
 def test_where_a_norm_cuts_the_stream_its_length_before_each_sum_is_drawn_too():
-    name = "length as it comes to the sum, mean of all tokens"
+    name = "length before the sum, mean of all tokens"
     assert traces(POST)[name].y == pytest.approx([length(STREAM)[:3].mean(), length(NORMED)[:3].mean()])
     assert name not in traces(PRE)

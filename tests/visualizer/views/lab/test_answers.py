@@ -186,7 +186,7 @@ def test_tokens_are_said_by_numbers_or_lengths(tokens, documents, padding):
     [
         (TokensSaid("2 3"), "2 numbers that sum to 5: write 4 numbers, one for each key, or lengths that sum to 4"),
         (TokensSaid(padding="1 1 0"), "write how many of the 4 keys are tokens, or 4 numbers"),
-        (TokensSaid("0 0 1 1; 1 1 2 2"), "is of 2 sequences, and the array has more"),
+        (TokensSaid("0 0 1 1; 1 1 2 2"), "describes 2 sequences, and the array has more"),
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(tokens, sentence):

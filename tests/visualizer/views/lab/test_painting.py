@@ -190,7 +190,7 @@ def test_the_proof_of_a_case_and_the_way_to_the_stage_where_it_fails(case, verdi
     if verdict == "Fails":
         app.button(key="go_to_leak").click().run()
         assert chosen(app, "view") == "step"
-        assert "changed on purpose by the mask bug" in said(app)
+        assert "changed on purpose by the chosen mask bug" in said(app)
 
 
 def test_a_translation_follows_the_painting():

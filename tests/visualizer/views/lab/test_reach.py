@@ -13,7 +13,7 @@ MEAN = {"edits": "decoder.layers.0.self_attention.weights-mean"}
 @pytest.mark.parametrize(
     ("link", "why"),
     [
-        (MEAN, "an edit puts in what other tokens came to"),
+        (MEAN, "an edit puts in numbers that depend on other tokens"),
         ({"fault": "before_softmax"}, "the masks are not what the model was given"),
         ({"fault": "before_softmax", **MEAN}, "the masks are not what the model was given"),
     ],

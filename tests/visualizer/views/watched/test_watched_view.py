@@ -562,7 +562,7 @@ def test_a_large_file_is_opened_once_its_memory_was_seen(monkeypatch, link):
     monkeypatch.setattr(sys, "argv", ["app.py", str(recordings.EXAMPLE)])
     size = in_bytes(recordings.EXAMPLE.stat().st_size)
     app = open_app(**link)
-    assert markdown_safe(f"It takes up to {size} of memory while it is opened.") in app.info[0].value
+    assert markdown_safe(f"Opening it takes up to {size} of memory.") in app.info[0].value
     assert "headlight_attention_heads" not in pictures(app)
     app.button(key="watched_open").click().run()
     assert not app.exception
