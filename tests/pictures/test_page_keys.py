@@ -119,3 +119,42 @@ def test_keys_and_back_mean_nothing_to_a_picture_whose_numbers_are_not_there_yet
         picture(page, one.key).scroll_into_view_if_needed()
         expect(picture(page, one.key).locator("svg rect").first).to_be_visible()
     assert [heard(page, one.key) for one in fetched] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "slip", "n_clicks"),
+    [
+        ("button => null", 0, 1),
+        ("button => { button.style.marginLeft = '400px'; }", 0, 1),
+        ("button => button.replaceWith(button.cloneNode(true))", 0, 1),
+        ("button => { button.style.marginLeft = '400px'; }", 60, 0),
+        (
+            "button => { button.replaceWith(button.cloneNode(true)); document.querySelector('p').append('?'); }",
+            0,
+            1,
+        ),
+        ("button => button.remove()", 0, 0),
+    ],
+    ids=["nothing", "moved", "drawn anew", "drawn away", "drawn anew elsewhere", "gone"],
+)
+def test_a_press_counts_where_the_page_changes_before_the_pointer_is_up(page, meanwhile, slip, n_clicks):
+    keyed = "".join(f'<div class="st-key-{key}"><button>Go</button></div>' for key in ("other", "go-2"))
+    page.evaluate(
+        """html => {
+          document.body.insertAdjacentHTML("beforeend", `<p></p>${html}`);
+          window.clicked = [];
+          document.addEventListener("click", ({ target }) => {
+            if (target.matches("button")) clicked.push(target.parentElement.className);
+          });
+        }""",
+        keyed,
+    )
+    button = page.locator(".st-key-go-2 button")
+    box = button.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    button.evaluate(meanwhile)
+    page.mouse.move(x + slip, y)
+    page.mouse.up()
+    assert page.evaluate("() => clicked") == ["st-key-go-2"] * n_clicks

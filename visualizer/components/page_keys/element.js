@@ -7,6 +7,7 @@ import { isLetterForPage } from "../shared/keys.js";
 import { Picture, rendererOf } from "../shared/picture.js";
 import { textsOf } from "../shared/texts.js";
 import { refuseTooLong } from "./longest.js";
+import { keepPress } from "./presses.js";
 
 const say = textsOf("page_keys/element");
 const CHAIN = "M6.5 9.5l3-3M7 4.5l1.6-1.6a3 3 0 0 1 4.4 4.3L11.5 8.8M9 11.5l-1.6 1.6a3 3 0 0 1-4.4-4.3L4.5 7.2";
@@ -15,7 +16,7 @@ const PAUSE = 60; // milliseconds within which keys are told together
 
 /**
  * Parts of the whole page: an overview of its keys, full screen, what Python does for the other keys, how long a
- * text may be, what the browser keeps, and that a person went Back or Forward.
+ * text may be, presses on what moves, what the browser keeps, and that a person went Back or Forward.
  * @extends {Picture<KeysHeader>}
  */
 class PageKeys extends Picture {
@@ -31,6 +32,7 @@ class PageKeys extends Picture {
     window.addEventListener("popstate", () => this.tellAddress(), first);
     document.addEventListener("beforeinput", (event) => refuseTooLong(event, this.data.longest), first);
     document.addEventListener("mousedown", stayInField, first);
+    document.addEventListener("pointerdown", keepPress, first);
     this.endings.push(() => this.isUntold && this.tellNow());
     this.list = makeElement("dl", "page-keys-list");
     const close = makeElement("button", "page-keys-close", { type: "button" }, [say("close")]);
