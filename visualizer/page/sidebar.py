@@ -143,15 +143,13 @@ def _order(order: int) -> None:
 
 def _retype(text: object) -> None:
     """Another text: when one line becomes several, the padding mask comes with them, as in practice."""
-    settings, compared = state.chosen().settings, state.chosen().selection.compare
-    if settings.weights == PRETRAINED:
+    before = state.chosen().settings
+    if before.weights == PRETRAINED or len(lines_of(str(text))) == 1 or len(lines_of(before.text)) > 1:
         return
-    if len(lines_of(str(text))) > 1 and len(lines_of(settings.text)) == 1:
-        state.change(mask=(*settings.mask, "padding"))
-        state.select(
-            mask_a=in_mask_order((*compared.mask_a, "padding")),
-            mask_b=in_mask_order((*compared.mask_b, "padding")),
-        )
+    now = state.now()  # a mask may have been pressed right after the text was typed
+    state.change(mask=(*now.settings.mask, "padding"))
+    compared = {name: (*getattr(now.selection.compare, name), "padding") for name in ("mask_a", "mask_b")}
+    state.select(**{name: in_mask_order(names) for name, names in compared.items()})
 
 
 def _choose_model(settings: Settings, selection: Selection) -> None:

@@ -86,15 +86,24 @@ def keys_on_page(name: str) -> list[str]:
 
 
 def chosen_in(names: Iterable[str]) -> dict[str, object]:
-    """Return the values that a person chose in controls since the last call, by the names of the controls."""
+    """Return the values that a person chose in controls since the last call, by the names of the controls.
+
+    Of several names that a control holds, those count that a person added or took away: a page may not have heard of
+    the others yet.
+    """
     found = {}
     values = st.session_state.to_dict()
     controls: dict[str, Known] = values.get(_CONTROLS, {})
     for name in names:
+        newest = next(reversed(controls.get(name, {}).values()), None)
         for key, shown in controls.get(name, {}).items():
             value = _plain(values.get(key, shown))
             if value != shown:
-                found[name] = controls[name][key] = value
+                controls[name][key] = value
+                if isinstance(value, tuple) and isinstance(shown, tuple) and isinstance(newest, tuple):
+                    stay = [one for one in newest if one in value or one not in shown]
+                    value = (*stay, *(one for one in value if one not in shown and one not in stay))
+                found[name] = newest = value
     return found
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies
 from streamlit.runtime.state.query_params_proxy import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
-from tests.controls import control_named
+from tests.controls import chosen, control_named
 from tests.test_app import assert_healthy, in_link, open_app, open_case, open_examples
 from tests.visualizer.told import tell
 from visualizer.settings.examples import EXAMPLES
@@ -113,6 +113,35 @@ def test_nobody_chose_what_a_page_says_of_controls_that_were_replaced(monkeypatc
     monkeypatch.setattr(app._tree, "get_widget_states", lambda: now)
     app.run()
     assert in_link(app, "mask") == after
+
+
+@pytest.mark.parametrize("is_at_once", [True, False], ids=["in one message", "by a page that has not heard of it"])
+@pytest.mark.parametrize(
+    ("pressed", "after"),
+    [
+        ([], ("padding",)),
+        (["causal", "padding"], ("causal", "padding")),
+        (["causal", "sliding_window"], ("causal", "padding", "sliding_window")),
+    ],
+    ids=["taken away", "added too", "another one added"],
+)
+def test_a_mask_is_pressed_beside_the_padding_that_comes_with_several_lines(
+    monkeypatch, is_at_once, pressed, after
+):
+    app = open_app(text="a b c", mask="causal")
+    app.text_area(key="text").set_value("a b\nc d e")
+    masks = app.pills(key="mask")
+    if not is_at_once:
+        app.run()
+        assert chosen(app, "mask") == ("causal", "padding")
+    masks.set_value(pressed)
+    said = masks._widget_state
+    now = app._tree.get_widget_states()
+    if not is_at_once:
+        now.widgets.append(said)
+    monkeypatch.setattr(app._tree, "get_widget_states", lambda: now)
+    app.run()
+    assert chosen(app, "mask") == after
 
 
 def test_a_page_that_has_heard_of_a_change_chooses_what_it_had_before():
