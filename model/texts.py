@@ -1,6 +1,7 @@
 """Sentences, labels and helps, which stand in ``texts.toml`` beside the modules that say them.
 
-A table of such a file is called like its module; ``{n_heads}`` in a text is a number or a word of the run.
+A table of such a file is called like its module; ``{n_heads}`` in a text is a number or a word of the run, and
+``{n_heads:head|heads}`` the number with its word.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from string import Formatter
+from typing import Any
 
 _ROOT = Path(__file__).parents[__name__.count(".")]  # in the wheel a package stands around ours
 
@@ -26,7 +29,18 @@ class Texts:
         Raises:
             KeyError: no text has the name, or something that it leaves open is not given.
         """
-        return self.named[name].format(**given)
+        return _COUNTING.vformat(self.named[name], (), given)
+
+
+class _Counting(Formatter):
+    """Writes a number with its word: ``1 head``, ``12 heads``."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:  # noqa: ANN401 - as in what it extends
+        one, has_words, several = format_spec.partition("|")
+        return f"{value:,} {one if value == 1 else several}" if has_words else super().format_field(value, one)
+
+
+_COUNTING = _Counting()
 
 
 def texts_of(module: str) -> Texts:

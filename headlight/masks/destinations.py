@@ -108,10 +108,8 @@ def _added(array: Tensor) -> Passed:
 
 
 def _with_nan(array: Tensor) -> Passed:
-    n_nan = int(array.isnan().sum())
-    entries = say("one_nan") if n_nan == 1 else say("nans", n=n_nan)
     where = ", ".join(str(index) for index in array.isnan().nonzero()[0].tolist())
-    return refused(say("nan", entries=entries, where=where))
+    return refused(say("nan", n=int(array.isnan().sum()), where=where))
 
 
 def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remark]:

@@ -65,7 +65,7 @@ INTENT_KINDS: Mapping[str, IntentKind] = {
     "cached": IntentKind(
         say("cached"),
         say("cached_number"),
-        lambda n, at: say("after_one_key") if n == 1 else say("after_keys", n=n),
+        lambda n, at: say("after_keys", n=n),
         "k <= q + {n}",
         least=0,
         follows_position=False,

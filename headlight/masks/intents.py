@@ -152,14 +152,13 @@ class Comparison:
         """``7 cells open that should be blocked: query 3 sees key 4. 1 cell blocked that should be open: ...``"""
         if self.agrees:
             return say("agrees")
-        more = [say("more", cells=_cells(self.more), query=q, key=k) for q, k in self.more.nonzero()[:1].tolist()]
-        less = [say("less", cells=_cells(self.less), query=q, key=k) for q, k in self.less.nonzero()[:1].tolist()]
+        more = [
+            say("more", cells=int(self.more.sum()), query=q, key=k) for q, k in self.more.nonzero()[:1].tolist()
+        ]
+        less = [
+            say("less", cells=int(self.less.sum()), query=q, key=k) for q, k in self.less.nonzero()[:1].tolist()
+        ]
         return " ".join(more + less)
-
-
-def _cells(marked: Tensor) -> str:
-    n = int(marked.sum())
-    return say("one_cell") if n == 1 else say("n_cells", n=n)
 
 
 def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor | None = None) -> Comparison:

@@ -246,8 +246,8 @@ def _attention_function(content: _Content) -> _Case:
         inputs=(q, k, v),
         description=say(
             "attention",
-            queries=_count(q.shape[2], "query", "queries"),
-            keys=_count(k.shape[2], "key"),
+            queries=q.shape[2],
+            keys=k.shape[2],
             key_width=k.shape[3],
             value_width=v.shape[3],
             sequences=_in_sequences(q),
@@ -278,15 +278,14 @@ def _multi_head_attention(content: _Content, weights: Mapping[str, Tensor]) -> _
         output_projection="w_o" in weights,
     )
     _fill(attention, weights)
-    sizes, heads = _sizes(x), _count(n_heads, "head")
-    keys = _count(inputs[1].shape[1], "token")
+    sizes, n_keys = _sizes(x), inputs[1].shape[1]
     return _Case(
         module=_AttentionExample(attention),
         inputs=inputs,
-        description=say("cross_attention", keys=keys, sizes=sizes, heads=heads, width=attention.head_dim)
+        description=say("cross_attention", keys=n_keys, sizes=sizes, heads=n_heads, width=attention.head_dim)
         if is_cross
-        else say("self_attention", sizes=sizes, heads=heads, width=attention.head_dim),
-        sequences={"source": inputs[1].shape[1], "target": x.shape[1]} if is_cross else {"source": x.shape[1]},
+        else say("self_attention", sizes=sizes, heads=n_heads, width=attention.head_dim),
+        sequences={"source": n_keys, "target": x.shape[1]} if is_cross else {"source": x.shape[1]},
         prefix="attention.",
     )
 
@@ -318,7 +317,7 @@ def _encoder_layer(content: _Content, weights: Mapping[str, Tensor]) -> _Case:
     return _Case(
         module=_EncoderLayerExample(layer),
         inputs=(x,),
-        description=say("encoder_layer", sizes=_sizes(x), heads=_count(n_heads, "head")),
+        description=say("encoder_layer", sizes=_sizes(x), heads=n_heads),
         sequences={"source": x.shape[1]},
         prefix="encoder_layer.",
         renamed={
@@ -335,7 +334,7 @@ def _positional_encoding(content: _Content) -> _Case:
     return _Case(
         module=_PositionalEncodingExample(length, d_model),
         inputs=(),
-        description=say("positions", positions=_count(length, "position"), d_model=d_model),
+        description=say("positions", positions=length, d_model=d_model),
         sequences={"source": length},
         renamed={"encoding": "positional_encoding"},
     )
@@ -386,12 +385,8 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a finite number")
 
 
-def _count(number: int, thing: str, things: str = "") -> str:
-    return f"1 {thing}" if number == 1 else f"{number} {things or thing + 's'}"
-
-
 def _sizes(x: Tensor) -> str:
-    return say("sizes", tokens=_count(x.shape[1], "token"), width=x.shape[2], sequences=_in_sequences(x))
+    return say("sizes", tokens=x.shape[1], width=x.shape[2], sequences=_in_sequences(x))
 
 
 def _in_sequences(x: Tensor) -> str:

@@ -10,6 +10,8 @@ from string import Formatter
 
 import pytest
 
+from model.texts import Texts
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("headlight/masks", "model", "visualizer")
 SAID = {
@@ -107,3 +109,9 @@ def _text_of(node: ast.Constant | ast.JoinedStr) -> str:
     """A string, with an x for what is put into it."""
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     return "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts)
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 heads"), (1, "1 head"), (1_200, "1,200 heads")])
+def test_a_number_stands_with_its_word(count: int, said: str) -> None:
+    texts = Texts({"heads": "{n:head|heads} of {width:.1f}, {names}"})
+    assert texts("heads", n=count, width=2, names="a|b") == f"{said} of 2.0, a|b"

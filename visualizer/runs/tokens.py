@@ -269,12 +269,8 @@ def target_lines(settings: Settings) -> tuple[str, ...]:
     """
     n_lines, lines = len(lines_of(settings.text)), lines_of(settings.target)
     if len(lines) != n_lines and any(line.strip() for line in lines):
-        raise ValueError(say("other_lines", of_text=_count(n_lines), of_target=_count(len(lines))))
+        raise ValueError(say("other_lines", of_text=n_lines, of_target=len(lines)))
     return lines if len(lines) == n_lines else ("",) * n_lines
-
-
-def _count(n_lines: int) -> str:
-    return say("one_line") if n_lines == 1 else say("lines", n=n_lines)
 
 
 def padded_batch(

@@ -21,11 +21,8 @@ def summary_line(checks: Sequence[Check]) -> str:
     """``✓ 5 checks passed``, or ``✗ 1 of 5 checks failed``, and how many remarks stand beside them."""
     held = [check.holds for check in checks if check.holds is not None]
     failed, n_remarks = held.count(False), len(checks) - len(held)
-    checks_said = say("one_check") if len(held) == 1 else say("checks", count=len(held))
-    found = say("failed", count=failed, checks=checks_said) if failed else say("passed", checks=checks_said)
-    if n_remarks:
-        found += say("one_remark") if n_remarks == 1 else say("remarks", count=n_remarks)
-    return f"{_MARKS[not failed]} {found}"
+    found = say("failed", count=failed, checks=len(held)) if failed else say("passed", checks=len(held))
+    return f"{_MARKS[not failed]} {found}{say('remarks', count=n_remarks) if n_remarks else ''}"
 
 
 def all_hold(checks: Sequence[Check]) -> bool:

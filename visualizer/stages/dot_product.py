@@ -177,7 +177,7 @@ def _queries(keyless: Tensor) -> str:
     """Say how many queries (B, H, Tq) marks, counted once where they are the same ones for every head."""
     marked = _distinct_heads(keyless)
     count = int(marked.sum())
-    return (say("one_query") if count == 1 else say("queries", count=count)) + _in_heads(marked)
+    return say("queries", count=count) + _in_heads(marked)
 
 
 def _of_cells(blocked: Tensor) -> str:

@@ -165,8 +165,6 @@ def operation_in_words(stage: OperationStage) -> str:
 
 def _operations_of(step: Folded) -> str:
     names = [path.removeprefix(f"{step.module}.") for path in step.stages]
-    if len(names) == 1:
-        return say("one_operation", name=names[0])
     return say("operations", count=len(names), names=", ".join(names))
 
 

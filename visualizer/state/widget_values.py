@@ -88,8 +88,8 @@ def keys_on_page(name: str) -> list[str]:
 def chosen_in(names: Iterable[str]) -> dict[str, object]:
     """Return the values that a person chose in controls since the last call, by the names of the controls.
 
-    Of several names that a control holds, those count that a person added or took away: a page may not have heard of
-    the others yet.
+    Of several names that a control holds, those count that a person added or took away: a page may
+    not know the others yet.
     """
     found = {}
     values = st.session_state.to_dict()

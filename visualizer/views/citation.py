@@ -43,11 +43,10 @@ def summary(run: Run) -> Check:
     """Say whether all published numbers come out, and where they do not."""
     found, count = verdicts(run), sum(numbers.numel() for numbers in run.published.values())
     wrong = ", ".join(_name(path) for path, comes_out in found.items() if not comes_out)
-    where = say("one_stage") if len(found) == 1 else say("stages", n=len(found))
     largest = short(max(_differences(run).values()))
     if wrong:
-        return Check(say("not_all", n=count, where=where, largest=largest, wrong=wrong), holds=False)
-    return Check(say("all", n=count, where=where, largest=largest), holds=True)
+        return Check(say("not_all", n=count, n_stages=len(found), largest=largest, wrong=wrong), holds=False)
+    return Check(say("all", n=count, n_stages=len(found), largest=largest), holds=True)
 
 
 def _differences(run: Run) -> Mapping[str, float]:

@@ -165,12 +165,7 @@ def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
     before = [path for path in other if modules.index(path) < modules.index(module)]
     if not other:
         return say("alone", masks=masks) if len(modules) == 1 else say("all", masks=masks, count=len(modules))
-    if not before:
-        note = say("none_before", masks=masks)
-    elif len(before) == 1:
-        note = say("one_before", masks=masks)
-    else:
-        note = say("some_before", masks=masks, count=len(before))
+    note = say("before", masks=masks, count=len(before)) if before else say("none_before", masks=masks)
     if "target" not in a.tokens or without_layer(module) == "decoder.self_attention":
         return note
     return f"{note} {say('paper')}"

@@ -62,7 +62,7 @@ def say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:
     head = min(head, n_heads - 1)
     only_a, only_b = opened(a, b, module, batch=batch, head=head)
     parts = [
-        say("opens_one", run=name, other=other) if count == 1 else say("opens", run=name, count=count, other=other)
+        say("opens", run=name, count=count, other=other)
         for name, count, other in (("A", only_a, "B"), ("B", only_b, "A"))
         if count
     ]
@@ -97,7 +97,7 @@ def _sentence(moved: Shift, keys: Axis) -> str:
     is_moved = abs(moved.gained - moved.freed - sum(moved.other_losses)) < _ROUNDED
     gains = _gains(moved, keys, freed + lost if is_moved else gained)
     n_lost = len(moved.other_losses)
-    losses = say("one_lost", lost=lost / 100) if n_lost == 1 else say("some_lost", count=n_lost, lost=lost / 100)
+    losses = say("lost", count=n_lost, lost=lost / 100)
     if not moved.blocked_keys:
         moves = [say("gave_more", gains=gains) if gains else say("no_gain"), losses if lost else ""]
         return say("none_blocked", moves="; ".join(filter(None, moves)))

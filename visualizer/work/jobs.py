@@ -228,4 +228,4 @@ def duration(seconds: float) -> str:
         number = 5 * round(seconds / 5)
     else:
         return say("minutes", n=round(seconds / 60))
-    return say("seconds", n=number) if number > 1 else say("second")
+    return say("seconds", n=number)

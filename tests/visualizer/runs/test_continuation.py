@@ -144,7 +144,7 @@ def test_a_search_finds_what_the_model_package_finds(name):
     [
         (12, 0, None, "One run of the model for each token: 12 times."),
         (4, 4, None, "each step chooses the token that it chose before: the model did not run."),
-        (6, 4, None, "The tokens up to step 4 are those of before; the model ran twice more (underlined)."),
+        (6, 4, None, "The tokens up to step 4 are those of before; the model ran 2 more times (underlined)."),
         (
             8,
             3,

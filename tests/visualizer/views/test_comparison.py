@@ -104,9 +104,7 @@ def test_of_the_same_masks_as_many_attentions_are_spoken_of_as_there_are():
     assert "so nothing differs. Choose" in note("encoder", causal, causal, "encoder.layers.0.self_attention")
     assert "in all 2 attentions" in note("encoder", causal, causal, "encoder.layers.0.self_attention")
     crossing = "decoder.layers.{}.cross_attention"
-    assert "the one attention before it whose masks differ" in note(
-        "encoder-decoder", (), causal, crossing.format(0)
-    )
+    assert "the 1 attention before it whose masks differ" in note("encoder-decoder", (), causal, crossing.format(0))
     assert "the 2 attentions before it whose masks differ" in note(
         "encoder-decoder", (), causal, crossing.format(1)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from model.texts import texts_of
+from model.texts import listed, texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
@@ -67,11 +67,6 @@ def draw_directions(run: Run, cell: Cell) -> None:
 
 
 def _one(means: np.ndarray) -> str:
-    """Return whether all weight of a head lies at one distance, which can be read from the curves at once."""
-    at_one = [head for head, curve in enumerate(means) if np.nanmax(np.nan_to_num(curve)) > 0.99]
-    if not at_one:
-        return ""
-    *others, last = map(str, at_one)
-    if not others:
-        return say("one_at_one_distance", head=last)
-    return say("several_at_one_distance", heads=", ".join(others), last=last)
+    """The heads with all weight at one distance, which can be read from the curves at once; "" for none."""
+    steep = [head for head, curve in enumerate(means) if np.nanmax(np.nan_to_num(curve)) > 0.99]
+    return say("at_one_distance", heads=listed(say("head", head=head) for head in steep)) if steep else ""

@@ -57,14 +57,14 @@ def account_of(continuation: Continuation) -> str:
     """Say how often the model runs, or what a change of the settings left as it was."""
     total, known = len(continuation.steps), continuation.n_kept
     if known == 0:
-        return say("once_for_each_token", times=_times(total))
+        return say("once_for_each_token", times=total)
     if continuation.differs_at is None:
         if total == known:
             return say("all_as_before")
-        return say("first_as_before", known=known, times=_times(total - known))
+        return say("first_as_before", known=known, times=total - known)
     if total == known:
         return say("last_differs", step=continuation.differs_at + 1)
-    return say("differs_from", step=continuation.differs_at + 1, next=known + 1, times=_times(total - known))
+    return say("differs_from", step=continuation.differs_at + 1, next=known + 1, times=total - known)
 
 
 def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Continuation | None:
@@ -76,7 +76,3 @@ def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Continuation
 def _last() -> Shown | None:
     shown = drafts.put_by_before(_KEY)
     return shown if isinstance(shown, Shown) else None
-
-
-def _times(count: int) -> str:
-    return {1: say("once"), 2: say("twice")}.get(count, say("many_times", count=count))

@@ -120,13 +120,9 @@ def elsewhere(array: Tensor, place: str, here: Tensor | None, n_heads: int) -> N
             continue
         if (words := _name_of(allowed)) is not None:
             places.setdefault(words, []).append(destination.title)
-    for words, titles in places.items():
-        said = {
-            1: say("would_be", place=titles[0], name=words),
-            2: say("would_be_for_two", place=titles[0], name=words),
-        }
-        several = say("would_be_for_several", place=titles[0], n_more=len(titles) - 1, name=words)
-        st.caption(markdown_safe(said.get(len(titles), several)))
+    for words, (first, *more) in places.items():
+        others = say("other_places", n_more=len(more)) if more else ""
+        st.caption(markdown_safe(say("would_be", place=first, others=others, name=words)))
 
 
 def _same_cells(one: Tensor, other: Tensor) -> bool:

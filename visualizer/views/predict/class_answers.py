@@ -153,11 +153,7 @@ def _tally(code: str, name: str, asked_for: str, right: frozenset[str], address:
 
 
 def _total(total: int, asked_for: str) -> str:
-    if total == 0:
-        return say("nobody", asked_for=asked_for)
-    if total == 1:
-        return say("one_person", asked_for=asked_for)
-    return say("people", total=total, asked_for=asked_for)
+    return say("people", total=total, asked_for=asked_for) if total else say("nobody", asked_for=asked_for)
 
 
 def _asked_for(question: Question, *, is_markdown: bool = False) -> str:

@@ -77,11 +77,11 @@ def summary(recipe: Recipe) -> str:
     """The sizes of a model and its training in one line."""
     return say(
         "summary",
-        heads=say("one_head") if recipe.n_heads == 1 else say("heads", count=recipe.n_heads),
-        layers=say("one_layer") if recipe.n_layers == 1 else say("layers", count=recipe.n_layers),
+        heads=recipe.n_heads,
+        layers=recipe.n_layers,
         width=recipe.d_model,
         feed_forward=recipe.d_ff,
-        steps=say("one_step") if recipe.steps == 1 else say("steps", count=recipe.steps),
+        steps=recipe.steps,
         seed=recipe.seed,
     )
 

@@ -146,7 +146,7 @@ def _verdict(run: WatchedRun, said: Sequence[tuple[tuple[str, ...], Finding]]) -
     for paths, finding in said[:_FEW]:
         _finding(paths, finding)
     if n_more := len(said[_FEW:]) + len(run.notes):
-        with st.expander(say("one_more") if n_more == 1 else say("more", n_more=n_more)):
+        with st.expander(say("more", n_more=n_more)):
             for paths, finding in said[_FEW:]:
                 _finding(paths, finding)
             _notes(run)
@@ -155,8 +155,7 @@ def _verdict(run: WatchedRun, said: Sequence[tuple[tuple[str, ...], Finding]]) -
 def _counts(run: WatchedRun) -> str:
     found = [finding.severity for _, finding in run.findings]
     n_errors, n_warnings = found.count("error"), found.count("warning")
-    errors = say("one_error") if n_errors == 1 else say("errors", n_errors=n_errors)
-    warnings = say("one_warning") if n_warnings == 1 else say("warnings", n_warnings=n_warnings)
+    errors, warnings = say("errors", n_errors=n_errors), say("warnings", n_warnings=n_warnings)
     parts = [part for part, count in ((errors, n_errors), (warnings, n_warnings)) if count]
     return f"{', '.join(parts)}." if parts else say("nothing_found")
 
