@@ -152,13 +152,9 @@ class Comparison:
         """``7 cells open that should be blocked: query 3 sees key 4. 1 cell blocked that should be open: ...``"""
         if self.agrees:
             return say("agrees")
-        more = [
-            say("more", cells=int(self.more.sum()), query=q, key=k) for q, k in self.more.nonzero()[:1].tolist()
-        ]
-        less = [
-            say("less", cells=int(self.less.sum()), query=q, key=k) for q, k in self.less.nonzero()[:1].tolist()
-        ]
-        return " ".join(more + less)
+        more, less = self.more.nonzero(), self.less.nonzero()
+        said = [say("more", cells=len(more), query=q, key=k) for q, k in more[:1].tolist()]
+        return " ".join(said + [say("less", cells=len(less), query=q, key=k) for q, k in less[:1].tolist()])
 
 
 def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor | None = None) -> Comparison:

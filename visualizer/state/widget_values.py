@@ -86,11 +86,7 @@ def keys_on_page(name: str) -> list[str]:
 
 
 def chosen_in(names: Iterable[str]) -> dict[str, object]:
-    """Return the values that a person chose in controls since the last call, by the names of the controls.
-
-    Of several names that a control holds, those count that a person added or took away: a page may
-    not know the others yet.
-    """
+    """Return the values that a person chose in controls since the last call, by the names of the controls."""
     found = {}
     values = st.session_state.to_dict()
     controls: dict[str, Known] = values.get(_CONTROLS, {})
@@ -100,11 +96,19 @@ def chosen_in(names: Iterable[str]) -> dict[str, object]:
             value = _plain(values.get(key, shown))
             if value != shown:
                 controls[name][key] = value
-                if isinstance(value, tuple) and isinstance(shown, tuple) and isinstance(newest, tuple):
-                    stay = [one for one in newest if one in value or one not in shown]
-                    value = (*stay, *(one for one in value if one not in shown and one not in stay))
-                found[name] = newest = value
+                found[name] = newest = _chosen(newest, shown, value)
     return found
+
+
+def _chosen(newest: object, shown: object, value: object) -> object:
+    """A value that was chosen in place of one shown; of several names, those that were added or taken away count.
+
+    The page may not have heard of the newest value yet, which has others besides.
+    """
+    if not (isinstance(newest, tuple) and isinstance(shown, tuple) and isinstance(value, tuple)):
+        return value
+    stay = [name for name in newest if name in value or name not in shown]
+    return (*stay, *(name for name in value if name not in (*shown, *stay)))
 
 
 def _known(name: str) -> Known:

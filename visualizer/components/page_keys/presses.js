@@ -9,14 +9,19 @@ const PRESSED = "button, label, summary";
 export function keepPress(down) {
   const pressed = down.target instanceof Element && down.target.closest(PRESSED);
   if (!pressed || down.button) return;
-  const key = pressed.closest("[class*=st-key-]")?.className.match(/st-key-[\w-]+/)?.[0];
+  const [name, text] = [nameOf(pressed), pressed.textContent];
   /** @param {PointerEvent} up */
   const finish = (up) => {
     const slip = Math.hypot(up.clientX - down.clientX, up.clientY - down.clientY);
     if (up.pointerId !== down.pointerId || slip > SLIP || pressed.contains(/** @type {Node} */ (up.target))) return;
-    const offered = pressed.isConnected ? [pressed] : [...document.querySelectorAll(`.${key} :is(${PRESSED})`)];
-    const same = offered.find((each) => each.textContent === pressed.textContent);
+    const offered = pressed.isConnected ? [pressed] : [...document.querySelectorAll(PRESSED)];
+    const same = offered.find((each) => each.textContent === text && nameOf(each) === name);
     if (same instanceof HTMLElement) same.click();
   };
   addEventListener("pointerup", finish, { capture: true, once: true });
+}
+
+/** The key of a control, without the number that it has where it was given another value. @param {Element} control */
+function nameOf(control) {
+  return control.closest("[class*=st-key-]")?.className.match(/st-key-[\w-]+?(?=-\d+\b|\s|$)/)?.[0];
 }
