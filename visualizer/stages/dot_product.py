@@ -176,8 +176,7 @@ def _distinct_heads(of_heads: Tensor) -> Tensor:
 def _queries(keyless: Tensor) -> str:
     """Say how many queries (B, H, Tq) marks, counted once where they are the same ones for every head."""
     marked = _distinct_heads(keyless)
-    count = int(marked.sum())
-    return say("queries", count=count) + _in_heads(marked)
+    return say("queries", count=int(marked.sum())) + _in_heads(marked)
 
 
 def _of_cells(blocked: Tensor) -> str:

@@ -150,8 +150,9 @@ def _numbers(stage: OperationStage) -> Numbers:
 def operation_in_words(stage: OperationStage) -> str:
     """One or two sentences on what a stage was computed from, and by which operations."""
     operation = stage.operation
-    if stage.step is not None:
-        return say("step", explanation=_operations_of(stage.step), source=stage.step.pattern.source)
+    if (step := stage.step) is not None:
+        names = [path.removeprefix(f"{step.module}.") for path in step.stages]
+        return say("step", count=len(names), names=", ".join(names), source=step.pattern.source)
     if operation.operation == "fused":
         return say("fused_module", module=operation.module) if operation.module else say("fused_model")
     if operation.operation == GIVEN and not operation.inputs:
@@ -161,11 +162,6 @@ def operation_in_words(stage: OperationStage) -> str:
     if operation.node is not None:
         return words_on_node(operation.node)
     return words_of(dict.fromkeys(operation.inputs), (*operation.folded, operation.operation))
-
-
-def _operations_of(step: Folded) -> str:
-    names = [path.removeprefix(f"{step.module}.") for path in step.stages]
-    return say("operations", count=len(names), names=", ".join(names))
 
 
 def numbers_of_step(step: Folded) -> str:

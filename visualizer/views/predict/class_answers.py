@@ -148,12 +148,8 @@ def _tally(code: str, name: str, asked_for: str, right: frozenset[str], address:
     ]
     people = sum(list(counts.values())[MOST_BARS:])
     below = say("more", more=len(counts) - MOST_BARS, people=people) if people else ""
-    above = _total(total, asked_for)
+    above = say("people", total=total, asked_for=asked_for) if total else say("nobody", asked_for=asked_for)
     return progress(bars, key="class_tally", address=address, role="meter", above=above, below=below)
-
-
-def _total(total: int, asked_for: str) -> str:
-    return say("people", total=total, asked_for=asked_for) if total else say("nobody", asked_for=asked_for)
 
 
 def _asked_for(question: Question, *, is_markdown: bool = False) -> str:
